@@ -1,0 +1,3 @@
+//! The program `minvel`.
+
+fn main() {}

@@ -1,0 +1,19 @@
+//! Programs on the CPU: by row tiles, one core per tile, lanes are rows.
+
+mod chain;
+mod gemm;
+mod isa;
+mod lower;
+mod memory;
+mod moves;
+mod plan;
+mod run;
+mod team;
+mod tiling;
+mod views;
+
+pub use isa::Isa;
+pub use run::Clock;
+pub(crate) use lower::plan;
+pub(crate) use plan::{Named, Plan};
+pub(crate) use run::{Executor, External};

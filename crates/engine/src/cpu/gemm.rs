@@ -1,0 +1,581 @@
+//! Matrix products inside a row tile, where the data rows are the lanes and weights are scalars.
+//!
+//! **Statement** `lanes`: C[j][l] = init[j] + Σᵢ w[i,j] · a[i][l];
+//! `rows`: C[i][j] += Σₗ a[i][l] · b[j][l].
+//! **Conventions** Every output is one chain of fused multiply-adds in the order of the sum, so its
+//! bits depend neither on the instruction set nor on how lanes or columns are split.
+//! `lanes` starts the chain at `init`; `rows` starts it at zero and adds it to C once.
+//! **Checked by** the tests below, against a double-precision triple loop.
+#![allow(unsafe_code)] // raw pointers: tiles of one buffer are read and written side by side
+
+use super::isa::{Isa, Portable, Vector};
+use crate::math::Real;
+
+/// Where the sums of [`lanes`] start.
+#[derive(Clone, Copy, Debug)]
+pub enum Init<T> {
+    /// From zero.
+    Zero,
+    /// From what C holds.
+    Accumulate,
+    /// From the scalar `bias[j * stride]`, the same for all lanes.
+    Bias(*const T, usize),
+}
+
+/// A product as the kernels see it: C[j][l] ← Σᵢ w[i·w_sk + j·w_sn] · a[i·a_stride + l].
+#[derive(Clone, Copy)]
+struct Job<T> {
+    n: usize,
+    k: usize,
+    t: usize,
+    w: *const T,
+    w_sk: usize,
+    w_sn: usize,
+    /// Fill `a` first, with the transpose of the rows found here at this stride.
+    turn: Option<(*const T, usize)>,
+    a: *mut T,
+    a_stride: usize,
+    c: *mut T,
+    c_stride: usize,
+    init: Init<T>,
+    /// Add the finished sum to C instead of replacing it.
+    add: bool,
+}
+
+/// Terms of the sum per pass, so that the slice of `a` in use stays in the first-level cache.
+const DEPTH: usize = 128;
+
+/// Lanes per transposed panel of [`rows`]: four registers of the widest set.
+const PANEL: usize = 64;
+
+/// Most columns for which [`rows`] may exchange the roles of its operands.
+const THIN: usize = 16;
+
+/// C[j][l] = init + Σ_{i<k} w[i·w_sk + j·w_sn] · a[i·a_stride + l] for j < n, l < t.
+///
+/// Fastest when `t` is a multiple of 16 and the rows of `a` and `c` start on 64-byte boundaries.
+///
+/// # Safety
+/// `isa` is available; the pointers are valid for the elements named by the formula (none beyond
+/// lane `t` is touched); `c` overlaps no input.
+pub unsafe fn lanes<T: Real>(
+    isa: Isa,
+    n: usize,
+    k: usize,
+    t: usize,
+    w: *const T,
+    w_sk: usize,
+    w_sn: usize,
+    a: *const T,
+    a_stride: usize,
+    c: *mut T,
+    c_stride: usize,
+    init: Init<T>,
+) {
+    let (turn, a) = (None, a.cast_mut()); // without a turn, `a` is only read
+    let job = Job {
+        n,
+        k,
+        t,
+        w,
+        w_sk,
+        w_sn,
+        turn,
+        a,
+        a_stride,
+        c,
+        c_stride,
+        init,
+        add: false,
+    };
+    // SAFETY: the caller's contract.
+    unsafe { run(isa, &job) }
+}
+
+/// Elements of scratch that [`rows`] needs.
+pub fn rows_scratch(n: usize, len: usize) -> usize {
+    let thin = if n <= THIN { n * PANEL } else { 0 };
+    len * PANEL + thin + 64 // 64: room to align the panel
+}
+
+/// C[i][j] += Σ_{l<len} a[i·a_stride + l] · b[j·b_stride + l] for i < m, j < n.
+///
+/// # Safety
+/// `isa` is available; the pointers are valid for the elements named by the formula; `c` overlaps
+/// no input; `scratch` has [`rows_scratch`]`(n, len)` elements.
+pub unsafe fn rows<T: Real>(
+    isa: Isa,
+    m: usize,
+    n: usize,
+    len: usize,
+    a: *const T,
+    a_stride: usize,
+    b: *const T,
+    b_stride: usize,
+    c: *mut T,
+    c_stride: usize,
+    scratch: &mut [T],
+) {
+    assert!(scratch.len() >= rows_scratch(n, len));
+    let from = scratch.as_ptr().align_offset(64).min(64);
+    let (panel, thin) = scratch[from..].split_at_mut(len * PANEL);
+    let panel = panel.as_mut_ptr();
+    // In multiply-adds of 16 lanes, a transposed value costs about a third of one.
+    let cost = |lanes: usize, scalars: usize| lanes.div_ceil(16) * scalars * 3 + lanes;
+    let job = |n, t, w, w_sn, turn, c, c_stride, add| {
+        let (a, a_stride, init) = (panel, PANEL, Init::Zero);
+        Job {
+            n,
+            k: len,
+            t,
+            w,
+            w_sk: 1,
+            w_sn,
+            turn,
+            a,
+            a_stride,
+            c,
+            c_stride,
+            init,
+            add,
+        }
+    };
+    if n <= THIN && cost(m, n) < cost(n, m) {
+        let sums = thin.as_mut_ptr();
+        for i in (0..m).step_by(PANEL) {
+            let t = PANEL.min(m - i);
+            // SAFETY: i + t ≤ m rows of `a` exist; `panel` and `sums` hold PANEL lanes per row.
+            unsafe {
+                let turn = Some((a.add(i * a_stride), a_stride));
+                run(isa, &job(n, t, b, b_stride, turn, sums, PANEL, false));
+                for l in 0..t {
+                    for j in 0..n {
+                        *c.add((i + l) * c_stride + j) += *sums.add(j * PANEL + l);
+                    }
+                }
+            }
+        }
+    } else {
+        for j in (0..n).step_by(PANEL) {
+            let t = PANEL.min(n - j);
+            // SAFETY: j + t ≤ n rows of `b` and columns of `c` exist; `panel` holds PANEL lanes.
+            unsafe {
+                let turn = Some((b.add(j * b_stride), b_stride));
+                run(isa, &job(m, t, a, a_stride, turn, c.add(j), c_stride, true));
+            }
+        }
+    }
+}
+
+/// Runs a job with the registers that stand for `T` under `isa`.
+unsafe fn run<T: Real>(isa: Isa, job: &Job<T>) {
+    #[cfg(target_arch = "x86_64")]
+    macro_rules! compile {
+        ($($isa:ident $features:literal $t:ident $v:ident)*) => {$(
+            if isa == Isa::$isa && std::any::TypeId::of::<T>() == std::any::TypeId::of::<$t>() {
+                #[target_feature(enable = $features)]
+                unsafe fn compiled(job: &Job<$t>) {
+                    // SAFETY: the features are those of the register; the caller owns the job.
+                    unsafe { product::<std::arch::x86_64::$v>(job) }
+                }
+                // SAFETY: T is the type of the cast; the caller promises `isa` and the job.
+                return unsafe { compiled(&*std::ptr::from_ref(job).cast()) };
+            }
+        )*};
+    }
+    #[cfg(target_arch = "x86_64")]
+    compile! {
+        Avx512 "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma" f32 __m512
+        Avx512 "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma" f64 __m512d
+        Avx2 "avx2,fma" f32 __m256
+        Avx2 "avx2,fma" f64 __m256d
+    }
+    let _ = isa; // the only set left
+    // SAFETY: the caller's contract.
+    unsafe { product::<Portable<T>>(job) }
+}
+
+/// The loop nest: slices of the sum, then panels of lanes, then tiles of columns.
+#[inline(always)]
+unsafe fn product<V: Vector>(job: &Job<V::T>) {
+    if let Some((src, stride)) = job.turn {
+        // SAFETY: the caller promises t rows of k values there, and k rows of t lanes in `a`.
+        unsafe { turn::<V>(job.t, job.k, src, stride, job.a) }
+    }
+    let mut slice = *job;
+    // A sum that is added at the end cannot pause in C.
+    let depth = if job.add { job.k } else { DEPTH };
+    let mut i = 0;
+    loop {
+        slice.k = depth.min(job.k - i);
+        // SAFETY: i < k (or k = 0 and i = 0), so both pointers stay in their matrices.
+        unsafe {
+            (slice.w, slice.a) = (job.w.add(i * job.w_sk), job.a.add(i * job.a_stride));
+            panels::<V>(&slice);
+        }
+        i += slice.k;
+        if i == job.k {
+            return;
+        }
+        slice.init = Init::Accumulate;
+    }
+}
+
+/// dst[l·PANEL + j] = src[j·src_stride + l] for j < n, l < len.
+#[inline(always)]
+unsafe fn turn<V: Vector>(
+    n: usize,
+    len: usize,
+    src: *const V::T,
+    src_stride: usize,
+    dst: *mut V::T,
+) {
+    let (from, to) = (
+        |j: usize, l: usize| src.wrapping_add(j * src_stride + l),
+        |j: usize, l: usize| dst.wrapping_add(l * PANEL + j),
+    );
+    // SAFETY: every block lies inside n × len, which the caller owns.
+    unsafe {
+        if n < V::BLOCK || len < V::BLOCK {
+            for (j, l) in (0..n).flat_map(|j| (0..len).map(move |l| (j, l))) {
+                *to(j, l) = *from(j, l);
+            }
+            return;
+        }
+        for l in (0..len).step_by(V::BLOCK) {
+            for j in (0..n).step_by(V::BLOCK) {
+                // The last block of a line overlaps the one before, and writes the same values.
+                let (j, l) = (j.min(n - V::BLOCK), l.min(len - V::BLOCK));
+                V::transpose(from(j, l), src_stride, to(j, l), PANEL);
+            }
+        }
+    }
+}
+
+/// Cuts the lanes into panels of a few registers, and one partial register at the end.
+#[inline(always)]
+unsafe fn panels<V: Vector>(job: &Job<V::T>) {
+    let (mut l, mut left) = (0, job.t / V::LANES);
+    // SAFETY: `left` full registers and `t % LANES` lanes remain from lane `l`.
+    unsafe {
+        while left > 0 {
+            // Never leave a single register behind: it would reuse no broadcast.
+            let span = if left == V::SPAN + 1 {
+                left.div_ceil(2)
+            } else {
+                left.min(V::SPAN)
+            };
+            match span {
+                4 if const { V::SPAN >= 4 } => columns::<V, 4, false>(job, l),
+                3 if const { V::SPAN >= 3 } => columns::<V, 3, false>(job, l),
+                2 if const { V::SPAN >= 2 } => columns::<V, 2, false>(job, l),
+                _ => columns::<V, 1, false>(job, l),
+            }
+            (l, left) = (l + span * V::LANES, left - span);
+        }
+        if const { V::Half::LANES < V::LANES } && job.t - l <= V::Half::LANES && l < job.t {
+            columns::<V::Half, 1, true>(job, l)
+        } else if l < job.t {
+            columns::<V, 1, true>(job, l)
+        }
+    }
+}
+
+/// Covers the columns of one panel with the largest tiles that fit in registers.
+#[inline(always)]
+unsafe fn columns<V: Vector, const RV: usize, const PART: bool>(job: &Job<V::T>, l: usize) {
+    let mut j = 0;
+    macro_rules! tiles {
+        ($($nb:literal)*) => {$(
+            if const { $nb * RV <= V::TILE } {
+                while job.n - j >= $nb {
+                    // SAFETY: columns j..j + NB exist, and lanes l.. as the caller promises.
+                    unsafe { tile::<V, RV, $nb, PART>(job, j, l) };
+                    j += $nb;
+                }
+            }
+        )*};
+    }
+    tiles!(12 8 6 4 2 1);
+}
+
+/// The micro-kernel: RV registers of lanes × NB columns, all sums in registers.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // q and r index matrices
+unsafe fn tile<V: Vector, const RV: usize, const NB: usize, const PART: bool>(
+    job: &Job<V::T>,
+    j: usize,
+    l: usize,
+) {
+    // SAFETY: the caller promises columns j..j + NB and RV registers (or one partial) from lane l.
+    unsafe {
+        let mask = V::mask(if PART { job.t - l } else { 0 });
+        let load = |p| match PART {
+            true => V::load_part(p, mask),
+            false => V::load(p),
+        };
+        let c = job.c.add(j * job.c_stride + l);
+        let at = |q: usize, r: usize| c.add(q * job.c_stride + r * V::LANES);
+        let mut sum = [[V::splat(V::T::ZERO); RV]; NB];
+        match job.init {
+            Init::Zero => {}
+            Init::Accumulate => {
+                for q in 0..NB {
+                    for r in 0..RV {
+                        sum[q][r] = load(at(q, r));
+                    }
+                }
+            }
+            Init::Bias(bias, stride) => {
+                for q in 0..NB {
+                    sum[q] = [V::splat(*bias.add((j + q) * stride)); RV];
+                }
+            }
+        }
+        let stride = job.w_sn;
+        // One pointer per three columns: [p], [p + s], [p + 2s] are addressing modes.
+        let mut w: [*const V::T; 4] =
+            std::array::from_fn(|g| job.w.wrapping_add((j + 3 * g) * stride));
+        let mut a = job.a.add(l);
+        for _ in 0..job.k {
+            let mut x = [V::splat(V::T::ZERO); RV];
+            for r in 0..RV {
+                x[r] = load(a.add(r * V::LANES));
+            }
+            for q in 0..NB {
+                let s = V::splat(*w[q / 3].add(q % 3 * stride));
+                for r in 0..RV {
+                    sum[q][r] = sum[q][r].fma(s, x[r]);
+                }
+            }
+            a = a.wrapping_add(job.a_stride);
+            w = w.map(|p| p.wrapping_add(job.w_sk));
+        }
+        for q in 0..NB {
+            for r in 0..RV {
+                let mut y = sum[q][r];
+                if job.add {
+                    y = load(at(q, r)).add(y);
+                }
+                if PART {
+                    y.store_part(at(q, r), mask)
+                } else {
+                    y.store(at(q, r))
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUARD: f64 = 12345.0;
+
+    /// A fixed-seed generator of sizes and of values in [−1, 1].
+    struct Noise(u64);
+    impl Noise {
+        fn next(&mut self) -> u64 {
+            self.0 = self
+                .0
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            self.0 >> 33
+        }
+        fn size(&mut self, most: usize) -> usize {
+            1 + self.next() as usize % most
+        }
+        fn values<T: Real>(&mut self, n: usize) -> Vec<T> {
+            (0..n)
+                .map(|_| T::from_f64(self.next() as f64 / (1u64 << 30) as f64 - 1.0))
+                .collect()
+        }
+    }
+
+    fn bits<T: Real>(x: &[T]) -> Vec<u64> {
+        x.iter().map(|x| x.to_f64().to_bits()).collect()
+    }
+
+    /// Half a unit in the last place per operation, on sums of terms below one in size.
+    fn assert_close<T: Real>(got: T, want: f64, terms: usize, unit: f64) {
+        let bound = unit * (terms + 2) as f64 * (terms + 2) as f64;
+        assert!(
+            (got.to_f64() - want).abs() <= bound,
+            "{} is not {want}",
+            got.to_f64()
+        );
+    }
+
+    /// Lanes of C outside j < n, l < t hold the guard value before and must hold it after.
+    fn guarded<T: Real>(c: &mut [T], t: usize, stride: usize) {
+        let outside = c.iter_mut().enumerate().filter(|(i, _)| i % stride >= t);
+        outside.for_each(|(_, x)| *x = T::from_f64(GUARD));
+    }
+
+    fn check_lanes<T: Real>(unit: f64) {
+        let noise = &mut Noise(1);
+        for case in 0..240 {
+            let most = if case % 24 == 0 { 300 } else { 70 }; // beyond DEPTH now and then
+            let (n, k, t) = (noise.size(70), noise.size(most) - case % 2, noise.size(70));
+            let (a_stride, c_stride) = (t + noise.size(5), t + noise.size(5));
+            let (w_sk, w_sn) = [(n + 1, 1), (1, k + 2), (2 * n, 2)][case % 3];
+            let w: Vec<T> = noise.values(k * w_sk + n * w_sn);
+            let (a, bias): (Vec<T>, Vec<T>) = (noise.values(k * a_stride), noise.values(2 * n));
+            let mut before: Vec<T> = noise.values((n + 1) * c_stride);
+            guarded(&mut before, t, c_stride);
+            let init = [Init::Zero, Init::Accumulate, Init::Bias(bias.as_ptr(), 2)][case / 3 % 3];
+            let product = |isa, (j0, j1), (l0, l1), c: &mut Vec<T>| {
+                let init = match init {
+                    Init::Bias(_, s) => Init::Bias(bias[j0 * s..].as_ptr(), s),
+                    other => other,
+                };
+                let (w, a, c) = (
+                    w[j0 * w_sn..].as_ptr(),
+                    a.as_ptr().wrapping_add(l0),
+                    c[j0 * c_stride + l0..].as_mut_ptr(),
+                );
+                // SAFETY: the vectors above have these sizes and strides.
+                unsafe {
+                    lanes(
+                        isa,
+                        j1 - j0,
+                        k,
+                        l1 - l0,
+                        w,
+                        w_sk,
+                        w_sn,
+                        a,
+                        a_stride,
+                        c,
+                        c_stride,
+                        init,
+                    )
+                }
+            };
+            let mut first = before.clone();
+            product(Isa::Portable, (0, n), (0, t), &mut first);
+            for (at, (&got, &old)) in first.iter().zip(&before).enumerate() {
+                let (j, l) = (at / c_stride, at % c_stride);
+                if j >= n || l >= t {
+                    assert_eq!(got.to_f64(), old.to_f64(), "wrote outside the output");
+                    continue;
+                }
+                let start = match init {
+                    Init::Zero => 0.0,
+                    Init::Accumulate => old.to_f64(),
+                    Init::Bias(..) => bias[2 * j].to_f64(),
+                };
+                let term =
+                    |i: usize| w[i * w_sk + j * w_sn].to_f64() * a[i * a_stride + l].to_f64();
+                assert_close(got, start + (0..k).map(term).sum::<f64>(), k, unit);
+            }
+            for isa in Isa::available() {
+                let (mut whole, mut split) = (before.clone(), before.clone());
+                product(isa, (0, n), (0, t), &mut whole);
+                let (jm, lm) = (noise.size(n) - 1, noise.size(t) - 1);
+                for columns in [(0, jm), (jm, n)] {
+                    product(isa, columns, (0, lm), &mut split);
+                    product(isa, columns, (lm, t), &mut split);
+                }
+                assert_eq!(
+                    bits(&whole),
+                    bits(&first),
+                    "{isa} differs, n {n} k {k} t {t}"
+                );
+                assert_eq!(
+                    bits(&split),
+                    bits(&first),
+                    "{isa} depends on the split, n {n} k {k} t {t}"
+                );
+            }
+        }
+    }
+
+    fn check_rows<T: Real>(unit: f64) {
+        let noise = &mut Noise(2);
+        for case in 0..200 {
+            let (m, n, len) = match case % 4 {
+                0 => (noise.size(3), noise.size(150), noise.size(140)),
+                1 => (noise.size(150), noise.size(3), noise.size(140)),
+                _ => (noise.size(70), noise.size(70), noise.size(140)),
+            };
+            let (a_stride, b_stride, c_stride) =
+                (len + noise.size(5), len + noise.size(5), n + noise.size(5));
+            let (a, b): (Vec<T>, Vec<T>) = (noise.values(m * a_stride), noise.values(n * b_stride));
+            let mut before: Vec<T> = noise.values((m + 1) * c_stride);
+            guarded(&mut before, n, c_stride);
+            let product = |isa, (i0, i1), (j0, j1), c: &mut Vec<T>| {
+                let (a, b, c) = (
+                    a[i0 * a_stride..].as_ptr(),
+                    b[j0 * b_stride..].as_ptr(),
+                    c[i0 * c_stride + j0..].as_mut_ptr(),
+                );
+                let mut scratch = vec![T::from_f64(f64::NAN); rows_scratch(j1 - j0, len)];
+                // SAFETY: the vectors above have these sizes and strides.
+                unsafe {
+                    rows(
+                        isa,
+                        i1 - i0,
+                        j1 - j0,
+                        len,
+                        a,
+                        a_stride,
+                        b,
+                        b_stride,
+                        c,
+                        c_stride,
+                        &mut scratch,
+                    )
+                }
+            };
+            let mut first = before.clone();
+            product(Isa::Portable, (0, m), (0, n), &mut first);
+            for (at, (&got, &old)) in first.iter().zip(&before).enumerate() {
+                let (i, j) = (at / c_stride, at % c_stride);
+                if i >= m || j >= n {
+                    assert_eq!(got.to_f64(), old.to_f64(), "wrote outside the output");
+                    continue;
+                }
+                let term = |l: usize| a[i * a_stride + l].to_f64() * b[j * b_stride + l].to_f64();
+                assert_close(
+                    got,
+                    old.to_f64() + (0..len).map(term).sum::<f64>(),
+                    len,
+                    unit,
+                );
+            }
+            for isa in Isa::available() {
+                let (mut whole, mut split) = (before.clone(), before.clone());
+                product(isa, (0, m), (0, n), &mut whole);
+                let (im, jm) = (noise.size(m) - 1, noise.size(n) - 1);
+                for some in [(0, im), (im, m)] {
+                    product(isa, some, (0, jm), &mut split);
+                    product(isa, some, (jm, n), &mut split);
+                }
+                assert_eq!(
+                    bits(&whole),
+                    bits(&first),
+                    "{isa} differs, m {m} n {n} len {len}"
+                );
+                assert_eq!(
+                    bits(&split),
+                    bits(&first),
+                    "{isa} depends on the split, m {m} n {n} len {len}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_is_the_triple_loop_with_the_same_bits_on_every_isa_and_split() {
+        check_lanes::<f32>(f32::EPSILON as f64);
+        check_lanes::<f64>(f64::EPSILON);
+    }
+
+    #[test]
+    fn rows_is_the_triple_loop_with_the_same_bits_on_every_isa_and_split() {
+        check_rows::<f32>(f32::EPSILON as f64);
+        check_rows::<f64>(f64::EPSILON);
+    }
+}

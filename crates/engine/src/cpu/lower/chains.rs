@@ -1,0 +1,331 @@
+//! Which elementwise nodes share a pass, and the chain that runs them.
+
+use super::{Levels, Lowering, reduces_rows, space};
+use crate::cpu::plan::*;
+use crate::expr::Id;
+use crate::op::{Binary, Op};
+use std::collections::{HashMap, HashSet};
+
+/// Where a stage keeps its values.
+pub(super) struct Scope {
+    /// Buffers of row values in this stage (tiles), if it is a rows stage.
+    pub tiles: Option<HashMap<Id, usize>>,
+    /// Lanes per feature in a tile.
+    pub pitch: usize,
+}
+
+impl Scope {
+    pub fn rowed(&self) -> bool {
+        self.tiles.is_some()
+    }
+}
+
+impl Lowering<'_> {
+    /// The index space in which a node joins a chain, or `None` if it has an instruction of its own.
+    pub(super) fn chain_space(&self, id: Id, rowed: bool) -> Option<Vec<usize>> {
+        let node = self.node(id);
+        let arg_dims = || self.node(node.args[0]).shape.dims.as_slice();
+        match &node.op {
+            op if op.is_elementwise() => Some(space(&node.shape.dims)),
+            Op::Sum { .. } | Op::Max { .. } => Some(space(arg_dims())),
+            Op::SumRows | Op::MaxRows if rowed => Some(space(arg_dims())),
+            op if reduces_rows(op) && !rowed => Some(space(&node.shape.dims)), // collects partial results
+            _ => None,
+        }
+    }
+
+    /// True if the values of `root`, seen as `arg`, are at hand entry by entry in a chain over `space`.
+    fn joins(&self, root: Id, arg: Id, within: &[usize], rowed: bool) -> bool {
+        let entrywise = self.node(root).op.is_elementwise() || (!rowed && reduces_rows(&self.node(root).op));
+        let (view, dims) = (self.view(arg), &self.node(arg).shape.dims);
+        entrywise
+            && view.lane == rowed
+            && view.is_dense(dims)
+            && space(dims) == within
+            && space(&self.node(root).shape.dims) == within
+    }
+
+    /// Groups the nodes of a stage: nodes of one level and index space form a chain.
+    pub(super) fn levels(&self, ids: &[Id], rowed: bool) -> Levels {
+        let mut depth: HashMap<Id, usize> = HashMap::new();
+        let mut levels = Levels::new();
+        for &id in ids {
+            let within = self.chain_space(id, rowed);
+            let mut level = 0;
+            // The partial results a whole stage collects were made in the stage before.
+            let collects = !rowed && reduces_rows(&self.node(id).op);
+            for &arg in self.node(id).args.iter().filter(|_| !collects) {
+                let root = self.root(arg);
+                if let Some(&d) = depth.get(&root) {
+                    let joins = within.as_ref().is_some_and(|s| self.joins(root, arg, s, rowed));
+                    // A copy that makes a view contiguous takes a level of its own.
+                    let copied = usize::from(!rowed && self.copies.contains_key(&arg));
+                    level = level.max(if joins { d } else { d + 1 + copied });
+                } else if !rowed && self.copies.contains_key(&arg) {
+                    level = level.max(1);
+                }
+            }
+            depth.insert(id, level);
+            levels.entry(level).or_default().push(id);
+        }
+        levels
+    }
+
+    /// A value as a strided array, as seen from a stage.
+    pub(super) fn array(&mut self, id: Id, scope: &Scope) -> Array {
+        let view = self.view(id).clone();
+        match &scope.tiles {
+            Some(tiles) if view.lane => {
+                let buffer = tiles.get(&view.root).or_else(|| self.homes.get(&view.root));
+                let buffer = *buffer.unwrap_or_else(|| panic!("no tile for {:?}", self.graph.at(view.root)));
+                Array {
+                    at: Ptr { buffer, offset: view.offset * scope.pitch },
+                    dims: self.node(id).shape.dims.clone(),
+                    strides: view.strides.iter().map(|s| s * scope.pitch).collect(),
+                    lane: 1,
+                }
+            }
+            _ => self.whole_array(id),
+        }
+    }
+
+    /// The chain of `members`, which share a level and an index space.
+    pub(super) fn chain(&mut self, members: &[Id], within: &[usize], scope: &Scope) -> Chain {
+        let inside: HashSet<Id> = members.iter().copied().collect();
+        let results: HashSet<Id> =
+            self.outputs.iter().chain(self.updates.iter().map(|(_, e)| e)).map(|&e| self.root(e)).collect();
+        let escapes = |this: &Self, id: Id| {
+            let node = this.node(id);
+            let entrywise = node.op.is_elementwise() || (!scope.rowed() && reduces_rows(&node.op));
+            !entrywise || results.contains(&id) || this.users[id as usize].iter().any(|u| !inside.contains(u))
+        };
+        let fused: HashMap<Id, Id> = self.fused_products(members, &inside, &|this, id| escapes(this, id));
+        let skipped: HashSet<Id> = fused.values().copied().collect();
+
+        let mut builder = Builder::new(within.to_vec());
+        for &id in members.iter().filter(|id| !skipped.contains(id)) {
+            let (code, args) = self.code(id, fused.get(&id).copied(), scope);
+            let sources: Vec<usize> = args
+                .iter()
+                .map(|&arg| {
+                    let root = self.root(arg);
+                    match builder.made.get(&root) {
+                        Some(&operand) => operand,
+                        None if matches!(code, Code::SumChunks { .. } | Code::MaxChunks { .. }) => {
+                            let array = self.partial_array(id);
+                            builder.array(&array)
+                        }
+                        None => {
+                            let array = self.array(arg, scope);
+                            builder.array(&array)
+                        }
+                    }
+                })
+                .collect();
+            let target = if escapes(self, id) {
+                let array = self.target(id, scope);
+                builder.array(&array)
+            } else {
+                builder.register(id)
+            };
+            if self.node(id).op.is_elementwise() || matches!(code, Code::SumChunks { .. } | Code::MaxChunks { .. }) {
+                builder.made.insert(id, target);
+            }
+            let src = std::array::from_fn(|i| sources.get(i).copied().unwrap_or(sources[0]));
+            builder.ops.push(ChainOp { code, dst: target, src });
+        }
+        let chain = builder.finish(scope.rowed());
+        self.plan.registers = self.plan.registers.max(chain.registers);
+        self.plan.operands = self.plan.operands.max(chain.operands.len());
+        chain
+    }
+
+    /// Sums whose one term is a product used nowhere else: sum → product.
+    fn fused_products(
+        &self,
+        members: &[Id],
+        inside: &HashSet<Id>,
+        escapes: &dyn Fn(&Self, Id) -> bool,
+    ) -> HashMap<Id, Id> {
+        let mut fused = HashMap::new();
+        for &id in members {
+            let node = self.node(id);
+            if !matches!(node.op, Op::Binary(Binary::Add | Binary::Sub)) {
+                continue;
+            }
+            let product = node.args.iter().map(|&a| self.root(a)).find(|&r| {
+                inside.contains(&r)
+                    && self.node(r).op == Op::Binary(Binary::Mul)
+                    && self.users[r as usize].len() == 1
+                    && !escapes(self, r)
+            });
+            if let Some(product) = product {
+                fused.insert(id, product);
+            }
+        }
+        fused
+    }
+
+    /// What a member does, and to which nodes.
+    fn code(&self, id: Id, product: Option<Id>, scope: &Scope) -> (Code, Vec<Id>) {
+        let node = self.node(id);
+        if let Some(product) = product {
+            let [x, y] = self.node(product).args[..] else { unreachable!("a product has two factors") };
+            let first = self.root(node.args[0]) == product;
+            let other = node.args[usize::from(first)];
+            let code = match (&node.op, first) {
+                (Op::Binary(Binary::Add), _) => Code::MulAdd,
+                (_, true) => Code::MulSub,
+                (_, false) => Code::NegMulAdd,
+            };
+            return (code, vec![x, y, other]);
+        }
+        let code = match &node.op {
+            Op::Unary(u) => Code::Unary(*u),
+            Op::Binary(b) => Code::Binary(*b),
+            Op::Select => Code::Select,
+            Op::Sum { .. } => Code::AddInto,
+            Op::Max { .. } => Code::MaxInto,
+            Op::SumRows if scope.rowed() => Code::AddRows,
+            Op::MaxRows if scope.rowed() => Code::MaxRows,
+            op => {
+                let (chunks, stride) = self.partials[&id].1;
+                let code = match op {
+                    Op::MaxRows => Code::MaxChunks { chunks, stride },
+                    _ => Code::SumChunks { chunks, stride },
+                };
+                return (code, vec![id]);
+            }
+        };
+        (code, node.args.clone())
+    }
+
+    /// Where a member's result goes, as an array over the chain's index space.
+    fn target(&mut self, id: Id, scope: &Scope) -> Array {
+        let node = self.node(id).clone();
+        match node.op {
+            Op::Sum { axis } | Op::Max { axis } => {
+                let mut array = self.array(id, scope);
+                array.dims.insert(axis, self.node(node.args[0]).shape.dims[axis]);
+                array.strides.insert(axis, 0);
+                array
+            }
+            Op::SumRows | Op::MaxRows if scope.rowed() => self.partial_array(id),
+            _ => self.array(id, scope),
+        }
+    }
+}
+
+/// A chain under construction.
+struct Builder {
+    within: Vec<usize>,
+    operands: Vec<(Slot, Vec<usize>, usize)>,
+    ops: Vec<ChainOp>,
+    made: HashMap<Id, usize>,
+}
+
+impl Builder {
+    fn new(within: Vec<usize>) -> Self {
+        Builder { within, operands: vec![], ops: vec![], made: HashMap::new() }
+    }
+
+    /// An operand in memory; equal ones are shared.
+    fn array(&mut self, array: &Array) -> usize {
+        let kept = array.dims.iter().zip(&array.strides).filter(|(d, _)| **d != 1);
+        let strides: Vec<usize> = kept.map(|(_, &s)| s).collect();
+        assert!(strides.len() == self.within.len(), "an operand {array:?} does not fit the chain over {:?}", self.within);
+        let operand = (Slot::At(array.at), strides, array.lane);
+        self.operands.iter().position(|o| *o == operand).unwrap_or_else(|| {
+            self.operands.push(operand);
+            self.operands.len() - 1
+        })
+    }
+
+    /// A block register, numbered later.
+    fn register(&mut self, id: Id) -> usize {
+        self.operands.push((Slot::Register(id as usize), vec![], 1));
+        self.operands.len() - 1
+    }
+
+    fn finish(mut self, rowed: bool) -> Chain {
+        let registers = self.allocate_registers();
+        let mut dims = self.within.clone();
+        self.collapse(&mut dims);
+        // Without rows the innermost axis plays the part of the lanes.
+        let lanes = if rowed { Lanes::Tile } else { Lanes::Fixed(dims.pop().unwrap_or(1)) };
+        let features = dims.pop().unwrap_or(1);
+        let rank = dims.len();
+        let operands = self
+            .operands
+            .iter()
+            .map(|(slot, strides, lane)| {
+                let in_memory = matches!(slot, Slot::At(_));
+                let at = |i: usize| strides.get(i).copied().unwrap_or(0);
+                let lane = match (rowed || !in_memory, strides.is_empty()) {
+                    (true, _) => *lane,
+                    (false, true) => 1, // a scalar space: one lane
+                    (false, false) => at(strides.len() - 1),
+                };
+                assert!(lane <= 1, "a chain needs contiguous lanes");
+                let inner = strides.len() - usize::from(!rowed && !strides.is_empty());
+                let feature = if inner > 0 { at(inner - 1) } else { 0 };
+                let outer = (0..rank).map(at).collect();
+                Operand { slot: *slot, outer, feature, lane }
+            })
+            .collect();
+        let reduces = |c: &ChainOp| matches!(c.code, Code::AddInto | Code::MaxInto | Code::AddRows | Code::MaxRows);
+        let splits = !rowed && !self.ops.iter().any(reduces);
+        Chain { outer: dims, features, lanes, operands, ops: self.ops, registers, splits }
+    }
+
+    /// Gives registers numbers, reusing those whose last reader is done; a result never shares with an argument.
+    fn allocate_registers(&mut self) -> usize {
+        let mut last = HashMap::new();
+        for (i, op) in self.ops.iter().enumerate() {
+            op.src.iter().chain([&op.dst]).for_each(|&o| {
+                last.insert(o, i);
+            });
+        }
+        let mut free: Vec<usize> = vec![];
+        let mut count = 0;
+        for (i, op) in self.ops.iter().enumerate() {
+            if let Slot::Register(_) = self.operands[op.dst].0 {
+                let register = free.pop().unwrap_or_else(|| {
+                    count += 1;
+                    count - 1
+                });
+                self.operands[op.dst].0 = Slot::Register(register);
+            }
+            let mut done: Vec<usize> = op.src.iter().chain([&op.dst]).copied().filter(|o| last[o] == i).collect();
+            done.sort_unstable();
+            done.dedup();
+            for o in done {
+                if let Slot::Register(r) = self.operands[o].0 {
+                    free.push(r);
+                }
+            }
+        }
+        count
+    }
+
+    /// Joins neighbouring axes that every operand in memory walks through without a jump.
+    fn collapse(&mut self, dims: &mut Vec<usize>) {
+        let mut i = 0;
+        while i + 1 < dims.len() {
+            let joined = self
+                .operands
+                .iter()
+                .filter(|o| matches!(o.0, Slot::At(_)))
+                .all(|(_, s, _)| s[i] == s[i + 1] * dims[i + 1]);
+            if joined {
+                dims[i + 1] *= dims[i];
+                dims.remove(i);
+                for operand in self.operands.iter_mut().filter(|o| matches!(o.0, Slot::At(_))) {
+                    operand.1.remove(i);
+                }
+            } else {
+                i += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Rows stages: what is computed row by row, tile by tile.
+
+use super::chains::Scope;
+use super::{Lowering, pack, reduces_rows};
+use crate::cpu::gemm;
+use crate::cpu::plan::*;
+use crate::cpu::tiling::{LANES, Tiling};
+use crate::expr::Id;
+use crate::op::Op;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A rows stage under construction.
+struct Tile {
+    scope: Scope,
+    tiling: Tiling,
+    instrs: Vec<Instr>,
+    /// Elements of each tile buffer.
+    lengths: HashMap<usize, usize>,
+}
+
+impl Lowering<'_> {
+    /// The rows stages with this number: one for each number of rows.
+    pub(super) fn rows_stages(&mut self, stage: usize) {
+        let mut groups: BTreeMap<usize, BTreeSet<Id>> = BTreeMap::new();
+        for id in 0..self.nodes.len() as Id {
+            if self.is_computed(id) && self.runs_in[id as usize] == stage && !self.is_row_leaf(id) {
+                let node = self.node(id);
+                let rows = node.shape.rows.or_else(|| self.node(node.args[0]).shape.rows);
+                let group = groups.entry(rows.expect("a node of a rows stage has rows")).or_default();
+                group.insert(id);
+                let leaves: Vec<Id> = node.args.iter().map(|&a| self.root(a)).filter(|&r| self.is_row_leaf(r)).collect();
+                group.extend(leaves);
+            }
+        }
+        for id in self.saved_in(stage) {
+            let rows = self.node(id).shape.rows.expect("a saved value has rows");
+            let root = self.root(id);
+            let group = groups.entry(rows).or_default();
+            if self.is_row_leaf(root) {
+                group.insert(root);
+            }
+        }
+        for (rows, ids) in groups {
+            self.rows_stage(stage, rows, &ids.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    /// Row values to be written out at the end of this stage.
+    fn saved_in(&self, stage: usize) -> Vec<Id> {
+        let results = self.outputs.iter().chain(self.updates.iter().map(|(_, value)| value));
+        results.copied().filter(|&id| self.node(id).shape.rows.is_some() && self.saving_stage(id) == stage).collect()
+    }
+
+    fn saving_stage(&self, id: Id) -> usize {
+        self.runs_in[id as usize] | 1
+    }
+
+    fn rows_stage(&mut self, stage: usize, rows: usize, ids: &[Id]) {
+        let tiling = Tiling::new(rows, self.pitch);
+        let scope = Scope { tiles: Some(HashMap::new()), pitch: tiling.pitch() };
+        self.plan.pitch = self.plan.pitch.max(tiling.pitch());
+        let mut tile = Tile { scope, tiling, instrs: vec![], lengths: HashMap::new() };
+        let mut partials = vec![];
+        for &id in ids {
+            if reduces_rows(&self.node(id).op) {
+                partials.push(self.place_partial(id, &tile.tiling));
+            } else {
+                self.place_row_value(id, stage, &mut tile);
+            }
+        }
+        for members in self.levels(ids, true).into_values() {
+            let mut chains: BTreeMap<Vec<usize>, Vec<Id>> = BTreeMap::new();
+            for id in members {
+                match self.chain_space(id, true) {
+                    Some(space) => chains.entry(space).or_default().push(id),
+                    None => self.row_instr(id, &mut tile),
+                }
+            }
+            for (space, members) in chains {
+                self.start_folds(&members, &mut tile);
+                let chain = self.chain(&members, &space, &tile.scope);
+                tile.instrs.push(Instr::Chain(chain));
+            }
+        }
+        for id in self.saved_in(stage) {
+            if self.node(id).shape.rows == Some(rows) {
+                self.save(id, &mut tile);
+            }
+        }
+        self.finish_tile(&tile);
+        self.plan.stages.push(Stage::Rows { tiling: tile.tiling, partials, instrs: tile.instrs });
+    }
+
+    fn place_partial(&mut self, id: Id, tiling: &Tiling) -> (Ptr, usize, f64) {
+        let len = self.node(id).shape.len().next_multiple_of(LANES);
+        let buffer = self.memory(len * tiling.chunks(), 0, len);
+        self.partials.insert(id, (buffer, (tiling.chunks(), len)));
+        let start = if self.node(id).op == Op::MaxRows { f64::NEG_INFINITY } else { 0.0 };
+        (Ptr { buffer, offset: 0 }, len, start)
+    }
+
+    /// A row value lives in the tile, or in memory if a later stage reads it.
+    fn place_row_value(&mut self, id: Id, stage: usize, tile: &mut Tile) {
+        let len = self.node(id).shape.features() * tile.scope.pitch;
+        let later = |u: &Id| self.runs_in[*u as usize] != stage;
+        let results = self.outputs.iter().chain(self.updates.iter().map(|(_, value)| value));
+        let saved_later = results.filter(|&&r| self.root(r) == id).any(|&r| self.saving_stage(r) != stage);
+        if !self.is_row_leaf(id) && (saved_later || self.users[id as usize].iter().any(later)) {
+            let home = self.memory(len * tile.tiling.tiles(), len, 0);
+            self.homes.insert(id, home);
+        } else {
+            let buffer = self.tile_buffer(len, tile);
+            tile.scope.tiles.as_mut().expect("a rows scope").insert(id, buffer);
+        }
+    }
+
+    fn tile_buffer(&mut self, len: usize, tile: &mut Tile) -> usize {
+        let buffer = self.buffer(Buffer { home: Home::Tile, base: 0, per_replica: 0, per_tile: 0, per_chunk: 0 });
+        tile.lengths.insert(buffer, len);
+        buffer
+    }
+
+    /// Start values of sums and maxima over features.
+    fn start_folds(&mut self, members: &[Id], tile: &mut Tile) {
+        for &id in members {
+            let value = match self.node(id).op {
+                Op::Sum { .. } => 0.0,
+                Op::Max { .. } => f64::NEG_INFINITY,
+                _ => continue,
+            };
+            let to = self.array(id, &tile.scope).at;
+            let len = self.node(id).shape.features() * tile.scope.pitch;
+            tile.instrs.push(Instr::Fill { to, len, value });
+        }
+    }
+
+    /// An argument as an array with a value per lane, copied if all lanes share it.
+    fn lane_array(&mut self, id: Id, tile: &mut Tile) -> Array {
+        let array = self.array(id, &tile.scope);
+        if array.lane == 1 { array } else { self.dense_copy(array, tile) }
+    }
+
+    /// An argument whose features lie one after another, copied if they do not.
+    fn dense_array(&mut self, id: Id, tile: &mut Tile) -> Array {
+        let dense = self.view(id).lane && self.view(id).is_dense(&self.node(id).shape.dims);
+        let array = self.array(id, &tile.scope);
+        if dense { array } else { self.dense_copy(array, tile) }
+    }
+
+    fn dense_copy(&mut self, from: Array, tile: &mut Tile) -> Array {
+        let pitch = tile.scope.pitch;
+        let len = from.dims.iter().product::<usize>() * pitch;
+        let buffer = self.tile_buffer(len, tile);
+        let mut strides = vec![pitch; from.dims.len()];
+        for i in (1..strides.len()).rev() {
+            strides[i - 1] = strides[i] * from.dims[i];
+        }
+        let to = Array { at: Ptr { buffer, offset: 0 }, dims: from.dims.clone(), strides, lane: 1 };
+        tile.instrs.push(Instr::Copy { from, to: to.clone(), lanes: Lanes::Tile });
+        to
+    }
+
+    /// A node with an instruction of its own.
+    fn row_instr(&mut self, id: Id, tile: &mut Tile) {
+        let node = self.node(id).clone();
+        if reduces_rows(&node.op) {
+            return self.contraction(id, tile);
+        }
+        let to = self.array(id, &tile.scope);
+        let features = node.shape.features();
+        let arg = |i: usize| node.args[i];
+        let instr = match node.op {
+            Op::Input(_) | Op::Variable(_) => {
+                Instr::Load { from: Ptr { buffer: self.sources[&id], offset: 0 }, features, to: to.at }
+            }
+            Op::Distribute => {
+                let from = self.whole_dense(arg(0));
+                Instr::Load { from, features, to: to.at }
+            }
+            Op::Random(draw, stream) => Instr::Random { draw, stream, features, rows: node.shape.rows, to: to.at },
+            Op::Matmul => return self.product(id, tile),
+            Op::Reshape => {
+                // The argument's own axes, written densely: the entries are then in the order of the new axes.
+                let from = self.array(arg(0), &tile.scope);
+                let strides = self.node(arg(0)).shape.strides().iter().map(|s| s * tile.scope.pitch).collect();
+                let to = Array { dims: from.dims.clone(), strides, ..to };
+                Instr::Copy { from, to, lanes: Lanes::Tile }
+            }
+            Op::Pad { axis, before } => {
+                let from = self.array(arg(0), &tile.scope);
+                tile.instrs.push(Instr::Fill { to: to.at, len: features * tile.scope.pitch, value: 0.0 });
+                let offset = to.at.offset + before * to.strides[axis];
+                let to = Array { at: Ptr { offset, ..to.at }, dims: from.dims.clone(), ..to };
+                Instr::Copy { from, to, lanes: Lanes::Tile }
+            }
+            Op::Concat { axis } => {
+                let mut offset = to.at.offset;
+                for &part in &node.args {
+                    let from = self.array(part, &tile.scope);
+                    let to = Array { at: Ptr { offset, ..to.at }, dims: from.dims.clone(), ..to.clone() };
+                    offset += from.dims[axis] * to.strides[axis];
+                    tile.instrs.push(Instr::Copy { from, to, lanes: Lanes::Tile });
+                }
+                return;
+            }
+            Op::Im2col(window) => {
+                let from = self.dense_array(arg(0), tile);
+                let image = [from.dims[0], from.dims[1], from.dims[2]];
+                Instr::Im2col { window, image, from: from.at, to: to.at, rowed: true }
+            }
+            Op::Col2im(window) => {
+                let from = self.dense_array(arg(0), tile).at;
+                let image = [node.shape.dims[0], node.shape.dims[1], node.shape.dims[2]];
+                Instr::Col2im { window, image, from, to: to.at, rowed: true }
+            }
+            Op::Gather => {
+                let table = self.whole_dense(arg(0));
+                let dims = &self.node(arg(0)).shape.dims;
+                let (len, width) = (dims[0], dims[1..].iter().product());
+                let index = self.dense_array(arg(1), tile);
+                Instr::Gather { table, len, width, index, to: to.at, rowed: true }
+            }
+            other => unreachable!("{} has no instruction in a rows stage", other.name()),
+        };
+        tile.instrs.push(instr);
+    }
+
+    /// The place of a value without rows that must be dense (made so in an earlier stage).
+    fn whole_dense(&mut self, id: Id) -> Ptr {
+        self.whole_array(id).at
+    }
+
+    fn product(&mut self, id: Id, tile: &mut Tile) {
+        let node = self.node(id).clone();
+        let [x, y] = node.args[..] else { unreachable!("a product has two factors") };
+        let pitch = tile.scope.pitch;
+        let to = self.array(id, &tile.scope);
+        let r = node.shape.rank();
+        let batch: usize = node.shape.dims[..r - 2].iter().product();
+        let k = self.node(x).shape.dims[r - 1];
+        let [m, n] = [node.shape.dims[r - 2], node.shape.dims[r - 1]];
+        let step = |a: &Array| if r > 2 { a.strides[r - 3] } else { 0 };
+        assert!(r <= 3, "matmul: at most one batch axis in a rows stage, not {}", node.shape);
+        let product = if self.node(x).shape.rows.is_some() {
+            let (a, w) = (self.lane_array(x, tile), self.array(y, &tile.scope));
+            Product {
+                n,
+                k,
+                lanes: Lanes::Tile,
+                w: w.at,
+                w_strides: [w.strides[r - 2], w.strides[r - 1]],
+                a: a.at,
+                a_stride: a.strides[r - 1],
+                c: to.at,
+                c_stride: pitch,
+                bias: None,
+                turns: [
+                    Turn { count: batch, w: step(&w), a: step(&a), c: m * n * pitch },
+                    Turn { count: m, w: 0, a: a.strides[r - 2], c: n * pitch },
+                ],
+            }
+        } else {
+            let (w, a) = (self.array(x, &tile.scope), self.lane_array(y, tile));
+            // Columns that lie one after another are just more lanes.
+            let wide = a.strides[r - 1] == pitch || n == 1;
+            Product {
+                n: m,
+                k,
+                lanes: if wide { Lanes::Fixed(n * pitch) } else { Lanes::Tile },
+                w: w.at,
+                w_strides: [w.strides[r - 1], w.strides[r - 2]],
+                a: a.at,
+                a_stride: a.strides[r - 2],
+                c: to.at,
+                c_stride: n * pitch,
+                bias: None,
+                turns: [
+                    Turn { count: batch, w: step(&w), a: step(&a), c: m * n * pitch },
+                    Turn { count: if wide { 1 } else { n }, w: 0, a: a.strides[r - 1], c: pitch },
+                ],
+            }
+        };
+        tile.instrs.push(Instr::Product(product));
+    }
+
+    fn contraction(&mut self, id: Id, tile: &mut Tile) {
+        let node = self.node(id).clone();
+        let (a, b) = (self.lane_array(node.args[0], tile), self.lane_array(node.args[1], tile));
+        let r = a.dims.len();
+        assert!(r <= 3, "contract: at most one batch axis in a rows stage, not {}", node.shape);
+        let step = |a: &Array| if r > 2 { a.strides[r - 3] } else { 0 };
+        let [k, n] = [a.dims[r - 1], b.dims[r - 1]];
+        self.plan.scratch = self.plan.scratch.max(gemm::rows_scratch(n, tile.scope.pitch));
+        tile.instrs.push(Instr::Contraction(Contraction {
+            m: k,
+            n,
+            a: a.at,
+            a_stride: a.strides[r - 1],
+            b: b.at,
+            b_stride: b.strides[r - 1],
+            c: Ptr { buffer: self.partials[&id].0, offset: 0 },
+            turns: [
+                Turn { count: a.dims[..r - 2].iter().product(), w: step(&a), a: step(&b), c: k * n },
+                Turn { count: a.dims[r - 2], w: a.strides[r - 2], a: b.strides[r - 2], c: 0 },
+            ],
+        }));
+    }
+
+    /// Writes a row value to the outputs and variables that ask for it.
+    fn save(&mut self, id: Id, tile: &mut Tile) {
+        let from = self.array(id, &tile.scope);
+        let outputs: Vec<usize> = (0..self.outputs.len()).filter(|&k| self.outputs[k] == id).collect();
+        let mut targets: Vec<usize> = outputs.into_iter().map(|k| self.plan.outputs[k].0).collect();
+        for (variable, value) in self.updates.clone() {
+            if value == id {
+                let shape = self.node(id).shape.clone();
+                let slot = self.slot_of(variable);
+                targets.push(self.next_value(slot, &shape));
+            }
+        }
+        for buffer in targets {
+            let already = |i: &Instr| matches!(i, Instr::Save { to, .. } if to.buffer == buffer);
+            if !tile.instrs.iter().any(already) {
+                tile.instrs.push(Instr::Save { from: from.clone(), to: Ptr { buffer, offset: 0 } });
+            }
+        }
+    }
+
+    /// Gives the tile's buffers places in the arena, by when they are used.
+    fn finish_tile(&mut self, tile: &Tile) {
+        let mut spans: HashMap<usize, (usize, usize)> = HashMap::new();
+        for (i, instr) in tile.instrs.iter().enumerate() {
+            for buffer in instr.buffers() {
+                let span = spans.entry(buffer).or_insert((i, i));
+                span.1 = i;
+            }
+        }
+        let intervals = tile
+            .lengths
+            .iter()
+            .filter_map(|(&buffer, &len)| spans.get(&buffer).map(|&(first, last)| (first, last, len, buffer)))
+            .collect();
+        let (offsets, total) = pack(intervals);
+        for (buffer, offset) in offsets {
+            self.plan.buffers[buffer].base = offset;
+        }
+        self.plan.arena = self.plan.arena.max(total);
+    }
+}

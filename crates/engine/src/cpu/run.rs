@@ -1,0 +1,328 @@
+//! Runs a plan: stages one after another, each shared by the team.
+#![allow(unsafe_code)] // tasks of one stage write disjoint parts of shared memory through raw pointers
+
+use super::chain::{Arg, BLOCK};
+use super::gemm::{self, Init};
+use super::isa::Isa;
+use super::memory::Aligned;
+use super::moves;
+use super::plan::*;
+use super::team::Team;
+use super::tiling::{LANES, Tiling};
+use crate::math::Real;
+use crate::random::Key;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Whole stages with less work than this (in elements) are not worth waking the team for.
+const SMALL: usize = 8 * BLOCK;
+
+/// External buffers of a run: address and distance between replicas.
+#[derive(Clone, Copy)]
+pub(crate) struct External<T> {
+    pub ptr: *mut T,
+    pub per_replica: usize,
+}
+
+/// What a thread works with; made once, reused for every task.
+pub(crate) struct Worker<T> {
+    pub isa: Isa,
+    pub arena: Aligned<T>,
+    pub registers: Aligned<T>,
+    pub scratch: Aligned<T>,
+    pub bases: Vec<*mut T>,
+    pub args: Vec<Arg<T>>,
+    pub block: Vec<Arg<T>>,
+}
+
+// SAFETY: the pointers are scratch, set anew by every instruction before they are read.
+unsafe impl<T: Send> Send for Worker<T> {}
+
+impl<T: Real> Worker<T> {
+    fn new(plan: &Plan, isa: Isa) -> Self {
+        Worker {
+            isa,
+            arena: Aligned::new(plan.arena),
+            registers: Aligned::new(plan.registers * BLOCK.max(plan.pitch)),
+            scratch: Aligned::new(plan.scratch),
+            bases: vec![std::ptr::null_mut(); plan.operands],
+            args: vec![Arg::empty(); plan.operands],
+            block: vec![Arg::empty(); plan.operands],
+        }
+    }
+}
+
+/// Where a task is: the memory it may touch, its replica, chunk, tile and rows.
+pub(crate) struct Place<'a, T> {
+    plan: &'a Plan,
+    memory: *mut T,
+    inputs: &'a [External<T>],
+    variables: &'a [External<T>],
+    next: &'a [External<T>],
+    pub clock: Clock,
+    pub replica: usize,
+    pub tile: usize,
+    chunk: usize,
+    pub first_row: usize,
+    rows: usize,
+    pub pitch: usize,
+}
+
+/// What random numbers are keyed and counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Number of the step.
+    pub step: u32,
+}
+
+impl<T> Place<'_, T> {
+    /// Rows of data in the tile.
+    pub fn valid(&self) -> usize {
+        self.rows
+    }
+
+    /// Lanes of the tile, in whole vectors.
+    pub fn lanes(&self) -> usize {
+        self.rows.next_multiple_of(LANES)
+    }
+
+    pub fn key(&self) -> Key {
+        Key::new(self.clock.seed, self.replica as u32)
+    }
+
+    /// The address of a place for this task.
+    ///
+    /// # Safety
+    /// The plan's buffers fit the memory, inputs and variables of the run.
+    pub unsafe fn resolve(&self, worker: &mut Worker<T>, at: Ptr) -> *mut T {
+        // SAFETY: the caller's contract.
+        unsafe { self.resolve_tile(worker, at, self.tile) }
+    }
+
+    /// The address of a place in another tile of a stored value.
+    ///
+    /// # Safety
+    /// As [`Place::resolve`].
+    pub unsafe fn resolve_tile(&self, worker: &mut Worker<T>, at: Ptr, tile: usize) -> *mut T {
+        let b = &self.plan.buffers[at.buffer];
+        let (ptr, per_replica) = match b.home {
+            Home::Memory => (self.memory, b.per_replica),
+            Home::Tile => (worker.arena.as_mut_ptr(), 0),
+            Home::Input(i) => (self.inputs[i].ptr, self.inputs[i].per_replica),
+            Home::Variable(i) => (self.variables[i].ptr, self.variables[i].per_replica),
+            Home::Next(i) => (self.next[i].ptr, self.next[i].per_replica),
+        };
+        let offset = b.base + self.replica * per_replica + tile * b.per_tile + self.chunk * b.per_chunk;
+        // SAFETY: the caller's contract.
+        unsafe { ptr.add(offset + at.offset) }
+    }
+}
+
+/// The state of an executor: memory and workers.
+pub(crate) struct Executor<T> {
+    pub plan: Plan,
+    pub memory: Aligned<T>,
+    replicas: usize,
+    team: Team,
+    workers: Vec<Mutex<Worker<T>>>,
+}
+
+impl<T: Real> Executor<T> {
+    pub fn new(plan: Plan, replicas: usize, threads: usize, isa: Isa) -> Self {
+        let mut memory = Aligned::new(plan.memory);
+        for (at, values) in &plan.constants {
+            memory[*at..at + values.len()].iter_mut().zip(values).for_each(|(m, &v)| *m = T::from_f64(v));
+        }
+        let workers = (0..threads).map(|_| Mutex::new(Worker::new(&plan, isa))).collect();
+        Executor { plan, memory, replicas, team: Team::new(threads), workers }
+    }
+
+    /// Runs all stages once.
+    pub fn run(
+        &mut self,
+        clock: Clock,
+        inputs: &[External<T>],
+        variables: &[External<T>],
+        next: &[External<T>],
+    ) {
+        if let Some(at) = self.plan.step {
+            self.memory[at] = T::from_f64(clock.step as f64);
+        }
+        let memory = Shared(self.memory.as_mut_ptr());
+        let externals = Shared((inputs, variables, next));
+        for stage in &self.plan.stages {
+            let counter = AtomicUsize::new(0);
+            let tasks = tasks(stage, self.replicas);
+            let job = |thread: usize| {
+                let (memory, externals) = (&memory, &externals);
+                let (inputs, variables, next) = externals.0;
+                let mut worker = self.workers[thread].lock().expect("a worker does not panic while running");
+                let mut place = Place {
+                    plan: &self.plan,
+                    memory: memory.0,
+                    inputs,
+                    variables,
+                    next,
+                    clock,
+                    replica: 0,
+                    tile: 0,
+                    chunk: 0,
+                    first_row: 0,
+                    rows: 0,
+                    pitch: 1,
+                };
+                loop {
+                    let task = counter.fetch_add(1, Ordering::Relaxed);
+                    if task >= tasks {
+                        break;
+                    }
+                    // SAFETY: tasks of a stage write disjoint memory: other chunks, replicas, instructions or pieces.
+                    unsafe { run_task(stage, task, &mut worker, &mut place) };
+                }
+            };
+            if tasks == 1 || is_small(stage, self.replicas) { job(0) } else { self.team.run(&job) }
+        }
+    }
+}
+
+/// Raw pointers that tasks share; each task touches its own part.
+struct Shared<P>(P);
+// SAFETY: see `Executor::run`: tasks write disjoint parts, and stages are separated by the team's barrier.
+unsafe impl<P> Sync for Shared<P> {}
+
+fn tasks(stage: &Stage, replicas: usize) -> usize {
+    replicas
+        * match stage {
+            Stage::Rows { tiling, .. } => tiling.chunks(),
+            Stage::Whole { instrs } => instrs.iter().map(pieces).sum(),
+        }
+}
+
+/// Independent pieces of an instruction of a whole stage.
+fn pieces(instr: &Instr) -> usize {
+    match instr {
+        Instr::Chain(chain) => chain.pieces(),
+        _ => 1,
+    }
+}
+
+fn is_small(stage: &Stage, replicas: usize) -> bool {
+    let work: usize = match stage {
+        Stage::Rows { .. } => return false,
+        Stage::Whole { instrs } => instrs.iter().map(Instr::work).sum(),
+    };
+    work * replicas < SMALL
+}
+
+/// # Safety
+/// No other thread touches what this task writes.
+unsafe fn run_task<T: Real>(stage: &Stage, task: usize, worker: &mut Worker<T>, place: &mut Place<T>) {
+    match stage {
+        Stage::Rows { tiling, partials, instrs } => {
+            place.replica = task / tiling.chunks();
+            place.chunk = task % tiling.chunks();
+            // SAFETY: a chunk owns its partial results and its tiles.
+            unsafe { run_chunk(tiling, partials, instrs, worker, place) };
+        }
+        Stage::Whole { instrs } => {
+            let per_replica: usize = instrs.iter().map(pieces).sum();
+            place.replica = task / per_replica;
+            let mut piece = task % per_replica;
+            for instr in instrs {
+                let count = pieces(instr);
+                if piece < count {
+                    // SAFETY: pieces of an instruction write disjoint entries.
+                    unsafe { run_instr(instr, worker, place, piece, count) };
+                    break;
+                }
+                piece -= count;
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`run_task`].
+unsafe fn run_chunk<T: Real>(
+    tiling: &Tiling,
+    partials: &[(Ptr, usize, f64)],
+    instrs: &[Instr],
+    worker: &mut Worker<T>,
+    place: &mut Place<T>,
+) {
+    place.pitch = tiling.pitch();
+    for &(at, len, start) in partials {
+        // SAFETY: the partial results of this chunk.
+        unsafe { std::slice::from_raw_parts_mut(place.resolve(worker, at), len).fill(T::from_f64(start)) };
+    }
+    for tile in tiling.chunk(place.chunk) {
+        let rows = tiling.tile(tile);
+        place.tile = tile;
+        place.first_row = rows.start;
+        place.rows = rows.len();
+        for instr in instrs {
+            // SAFETY: a tile owns its rows.
+            unsafe { run_instr(instr, worker, place, 0, 1) };
+        }
+    }
+    place.tile = 0;
+    place.chunk = 0;
+}
+
+/// # Safety
+/// As [`run_task`].
+unsafe fn run_instr<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: &Place<T>, piece: usize, pieces: usize) {
+    // SAFETY of all calls: the plan's places and extents fit the memory of the run.
+    unsafe {
+        match instr {
+            Instr::Chain(chain) => chain.run(worker, place, piece, pieces),
+            Instr::Product(p) => product(p, worker, place),
+            Instr::Contraction(c) => contraction(c, worker, place),
+            other => moves::run(other, worker, place),
+        }
+    }
+}
+
+unsafe fn product<T: Real>(p: &Product, worker: &mut Worker<T>, place: &Place<T>) {
+    let lanes = match p.lanes {
+        Lanes::Tile => place.lanes(),
+        Lanes::Fixed(n) => n,
+    };
+    // SAFETY: the plan's places and extents fit the memory of the run.
+    unsafe {
+        let (w, a, c) = (place.resolve(worker, p.w), place.resolve(worker, p.a), place.resolve(worker, p.c));
+        let init = match p.bias {
+            Some((at, stride)) => Init::Bias(place.resolve(worker, at) as *const T, stride),
+            None => Init::Zero,
+        };
+        let [outer, inner] = p.turns;
+        for i in 0..outer.count {
+            for j in 0..inner.count {
+                let w = w.add(i * outer.w + j * inner.w);
+                let a = a.add(i * outer.a + j * inner.a);
+                let c = c.add(i * outer.c + j * inner.c);
+                let [k_step, n_step] = p.w_strides;
+                gemm::lanes(worker.isa, p.n, p.k, lanes, w, k_step, n_step, a, p.a_stride, c, p.c_stride, init);
+            }
+        }
+    }
+}
+
+unsafe fn contraction<T: Real>(p: &Contraction, worker: &mut Worker<T>, place: &Place<T>) {
+    // SAFETY: the plan's places and extents fit the memory of the run.
+    unsafe {
+        let (a, b, c) = (place.resolve(worker, p.a), place.resolve(worker, p.b), place.resolve(worker, p.c));
+        let [outer, inner] = p.turns;
+        for i in 0..outer.count {
+            for j in 0..inner.count {
+                let a = a.add(i * outer.w + j * inner.w);
+                let b = b.add(i * outer.a + j * inner.a);
+                let c = c.add(i * outer.c + j * inner.c);
+                let scratch = &mut worker.scratch[..];
+                gemm::rows(worker.isa, p.m, p.n, place.valid(), a, p.a_stride, b, p.b_stride, c, p.n, scratch);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Derivatives as expressions: `grad` (reverse), `jvp` (forward), `difference` (exact finite difference).
+//!
+//! All three return ordinary expressions of the same graph, so they nest to any order.
+
+mod difference;
+mod grad;
+mod jvp;
+
+pub use difference::difference;
+pub use grad::{grad, vjp};
+pub use jvp::jvp;
+
+use crate::expr::{Expr, Graph, Id, Node};
+use crate::op::{Binary, Op, Unary};
+
+/// Which nodes up to `last` depend on one of `on` (for `differentiably`, paths through stop-gradient do not count).
+fn dependents(graph: &Graph, on: &[Id], last: Id, differentiably: bool) -> Vec<bool> {
+    let nodes = graph.nodes();
+    let mut depends = vec![false; last as usize + 1];
+    for id in 0..=last {
+        let node = &nodes[id as usize];
+        let blocked = differentiably && matches!(node.op, Op::StopGradient | Op::Kth(_));
+        depends[id as usize] = on.contains(&id) || (!blocked && node.args.iter().any(|&a| depends[a as usize]));
+    }
+    depends
+}
+
+/// ∂f/∂(argument i) of an elementwise node, or `None` where it is zero everywhere.
+fn partial<'g>(graph: &'g Graph, id: Id, node: &Node, i: usize) -> Option<Expr<'g>> {
+    let arg = |k: usize| graph.at(node.args[k]);
+    let y = graph.at(id);
+    let x = arg(0);
+    Some(match &node.op {
+        Op::Unary(u) => match u {
+            Unary::Neg => x.like(-1.0),
+            Unary::Abs => x.sign(),
+            Unary::Sign | Unary::Floor => return None,
+            Unary::Recip => -y.square(),
+            Unary::Sqrt => 0.5 / y,
+            Unary::Rsqrt => -0.5 * y * y.square(),
+            Unary::Exp => y,
+            Unary::Expm1 => y + 1.0,
+            Unary::Log => x.recip(),
+            Unary::Log1p => (x + 1.0).recip(),
+            Unary::Tanh => 1.0 - y.square(),
+            Unary::Sigmoid => y * (1.0 - y),
+            Unary::Softplus => x.sigmoid(),
+            Unary::Sin => x.cos(),
+            Unary::Cos => -x.sin(),
+        },
+        Op::Binary(b) => {
+            let z = arg(1);
+            match (b, i) {
+                (Binary::Add, _) | (Binary::Sub, 0) => x.like(1.0),
+                (Binary::Sub, _) => x.like(-1.0),
+                (Binary::Mul, _) => arg(1 - i),
+                (Binary::Div, 0) => z.recip(),
+                (Binary::Div, _) => -y / z,
+                // Ties go to the first argument, so that the two partials always add up to one.
+                (Binary::Min, 0) => x.less_equal(z),
+                (Binary::Min, _) => z.less(x),
+                (Binary::Max, 0) => z.less_equal(x),
+                (Binary::Max, _) => x.less(z),
+                (Binary::Atan2, 0) => z / (x.square() + z.square()),
+                (Binary::Atan2, _) => -x / (x.square() + z.square()),
+                (Binary::Less | Binary::LessEqual | Binary::Equal, _) => return None,
+            }
+        }
+        Op::Select => match i {
+            0 => return None,
+            1 => x.select(x.like(1.0), x.like(0.0)),
+            _ => x.select(x.like(0.0), x.like(1.0)),
+        },
+        other => unreachable!("{} is not elementwise", other.name()),
+    })
+}
+
+/// Where the maximum along an axis (or over the rows) is attained, shared equally between ties.
+fn max_share<'g>(node: &Node, x: Expr<'g>, top: Expr<'g>) -> Expr<'g> {
+    let (top, count) = match node.op {
+        Op::Max { axis } => {
+            let top = top.expand(axis as isize);
+            (top, x.equal(top).sum(axis as isize).expand(axis as isize))
+        }
+        _ => (top, x.equal(top).sum_rows()),
+    };
+    x.equal(top) / count
+}

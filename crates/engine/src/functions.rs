@@ -1,0 +1,135 @@
+//! Functions composed of primitives.
+
+use crate::expr::Expr;
+use crate::op::Window;
+
+impl<'g> Expr<'g> {
+    /// x².
+    pub fn square(self) -> Expr<'g> {
+        self * self
+    }
+
+    /// xⁿ for a whole number n, by repeated squaring.
+    pub fn powi(self, n: i32) -> Expr<'g> {
+        match n {
+            0 => self.like(1.0),
+            1 => self,
+            n if n < 0 => self.powi(-n).recip(),
+            n if n % 2 == 0 => self.powi(n / 2).square(),
+            n => self.powi(n - 1) * self,
+        }
+    }
+
+    /// swish: x·sigmoid(x), also called silu.
+    pub fn silu(self) -> Expr<'g> {
+        self * self.sigmoid()
+    }
+
+    /// x for x > 0, else eˣ − 1.
+    pub fn elu(self) -> Expr<'g> {
+        let negative = self.min(0.0).expm1();
+        self.like(0.0).less(self).select(self, negative)
+    }
+
+    /// max(x, 0).
+    pub fn relu(self) -> Expr<'g> {
+        self.max(0.0)
+    }
+
+    /// tan x.
+    pub fn tan(self) -> Expr<'g> {
+        self.sin() / self.cos()
+    }
+
+    /// arcsin x.
+    pub fn asin(self) -> Expr<'g> {
+        self.atan2(((1.0 - self) * (1.0 + self)).sqrt())
+    }
+
+    /// arccos x.
+    pub fn acos(self) -> Expr<'g> {
+        ((1.0 - self) * (1.0 + self)).sqrt().atan2(self)
+    }
+
+    /// arctan x.
+    pub fn atan(self) -> Expr<'g> {
+        self.atan2(1.0)
+    }
+
+    /// sinh x, from e^x − 1, so that it keeps its digits near 0.
+    pub fn sinh(self) -> Expr<'g> {
+        let e = self.expm1();
+        0.5 * (e + e / (e + 1.0))
+    }
+
+    /// cosh x.
+    pub fn cosh(self) -> Expr<'g> {
+        let e = self.abs().exp();
+        0.5 * (e + e.recip())
+    }
+
+    /// arsinh x.
+    pub fn asinh(self) -> Expr<'g> {
+        let a = self.abs();
+        let root = (a.square() + 1.0).sqrt();
+        self.sign() * (a + a.square() / (root + 1.0)).log1p()
+    }
+
+    /// artanh x.
+    pub fn atanh(self) -> Expr<'g> {
+        0.5 * (self.log1p() - (-self).log1p())
+    }
+
+    /// ln Σ eˣ over one feature axis, shifted by the maximum so that nothing overflows.
+    pub fn logsumexp(self, axis: isize) -> Expr<'g> {
+        let axis = self.shape().axis("logsumexp", axis) as isize;
+        // Shifts that are not finite (all entries −∞, or some +∞) would turn the answer into NaN.
+        let top = self.max_over(axis).max(-1e30).min(1e30).stop_gradient();
+        (self - top.expand(axis)).exp().sum(axis).log() + top
+    }
+
+    /// ln Σ eˣ over the rows.
+    pub fn logsumexp_rows(self) -> Expr<'g> {
+        let top = self.max_rows().max(-1e30).min(1e30).stop_gradient();
+        (self - top).exp().sum_rows().log() + top
+    }
+
+    /// Mean over one feature axis.
+    pub fn mean(self, axis: isize) -> Expr<'g> {
+        let shape = self.shape();
+        self.sum(axis) * (1.0 / shape.dims[shape.axis("mean", axis)] as f64)
+    }
+
+    /// ⟨self, other⟩ over the last feature axis.
+    pub fn dot(self, other: Expr<'g>) -> Expr<'g> {
+        (self * other).sum(-1)
+    }
+
+    /// Squared distance of each row of `rows × [d]` to each of the points `[m, d]`: `rows × [m]`.
+    ///
+    /// Differences are squared, not expanded into |x|² + |y|² − 2x·y, which would cancel for close points.
+    pub fn squared_distances(self, points: Expr<'g>) -> Expr<'g> {
+        assert!(
+            self.shape().rank() == 1 && points.shape().rank() == 2,
+            "squared_distances: {} to points {}",
+            self.shape(),
+            points.shape()
+        );
+        (self.expand(0) - points).square().sum(-1)
+    }
+
+    /// Convolution of `[c, h, w]` with weights `[out, c·kh·kw]`: `[out, oh, ow]`.
+    pub fn conv2d(self, weights: Expr<'g>, window: Window) -> Expr<'g> {
+        let dims = self.shape().dims;
+        let [oh, ow] = window.output([dims[1], dims[2]]);
+        let columns = self.im2col(window);
+        weights.matmul(columns).reshape([weights.shape().dims[0], oh, ow])
+    }
+
+    /// Transposed convolution: the adjoint of [`Expr::conv2d`] with the same weights, to an image of the given size.
+    pub fn conv2d_transpose(self, weights: Expr<'g>, window: Window, image: [usize; 3]) -> Expr<'g> {
+        let dims = self.shape().dims;
+        let columns = weights.t().matmul(self.reshape([dims[0], dims[1] * dims[2]]));
+        columns.col2im(window, image)
+    }
+}

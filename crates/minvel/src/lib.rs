@@ -1,0 +1,1 @@
+//! Minimum velocity learning of unnormalised models.
