@@ -65,8 +65,8 @@ impl Init {
         stream: u32,
     ) {
         let len = dims.iter().product();
-        let replicas = 0..state.replicas() as u32;
-        let all: Vec<T> = replicas
+        let all: Vec<T> = state
+            .numbers()
             .flat_map(|r| self.values(dims, fans, Key::new(seed, r), stream))
             .map(T::from_f64)
             .collect();

@@ -37,27 +37,37 @@ impl Options {
 /// The variables that programs read and update, by name; `replicas` values of each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State<T> {
-    replicas: usize,
+    numbers: Range<u32>,
     values: Vec<(String, Vec<T>)>,
 }
 
 impl<T: Real> State<T> {
-    /// No variables yet.
+    /// No variables yet, for replicas 0, 1, …, `replicas` − 1.
     pub fn new(replicas: usize) -> Self {
-        State { replicas, values: vec![] }
+        Self::of_replicas(0..replicas as u32)
+    }
+
+    /// No variables yet, for replicas with these numbers: replica r gives the same bits whoever runs beside it.
+    pub fn of_replicas(numbers: Range<u32>) -> Self {
+        State { numbers, values: vec![] }
     }
 
     /// Number of replicas.
     pub fn replicas(&self) -> usize {
-        self.replicas
+        self.numbers.len()
+    }
+
+    /// The numbers of the replicas: what random numbers are keyed by, beside the seed.
+    pub fn numbers(&self) -> Range<u32> {
+        self.numbers.clone()
     }
 
     /// Sets a variable: values of all replicas one after another, or of one, repeated for all.
     pub fn set(&mut self, name: &str, values: &[T], len: usize) {
         let full = match values.len() {
-            n if n == len * self.replicas => values.to_vec(),
-            n if n == len => values.repeat(self.replicas),
-            n => panic!("state: `{name}` needs {len} values, or {} for all replicas, not {n}", len * self.replicas),
+            n if n == len * self.replicas() => values.to_vec(),
+            n if n == len => values.repeat(self.replicas()),
+            n => panic!("state: `{name}` needs {len} values, or {} for all replicas, not {n}", len * self.replicas()),
         };
         match self.values.iter_mut().find(|(n, _)| n == name) {
             Some((_, old)) => *old = full,
@@ -149,7 +159,7 @@ impl<T: Real> Program<T> {
 
     fn step(&mut self, state: &mut State<T>, clock: Clock) {
         self.bind_variables(state);
-        self.executor.run(clock, &self.inputs, &self.variables, &self.next);
+        self.executor.run(clock, state.numbers.start, &self.inputs, &self.variables, &self.next);
         for &slot in &self.executor.plan.updated {
             let name = &self.executor.plan.variables[slot].name;
             let value = state.values.iter_mut().find(|(n, _)| n == name).map(|(_, v)| v);
@@ -173,7 +183,7 @@ impl<T: Real> Program<T> {
     }
 
     fn bind_variables(&mut self, state: &mut State<T>) {
-        assert!(state.replicas == self.replicas, "run: the state has {} replicas", state.replicas);
+        assert!(state.replicas() == self.replicas, "run: {} replicas, not {}", state.replicas(), self.replicas);
         for (slot, Named { name, shape }) in self.executor.plan.variables.iter().enumerate() {
             let value = state.values.iter_mut().find(|(n, _)| n == name);
             let (_, value) = value.unwrap_or_else(|| panic!("run: the state has no variable `{name}`"));

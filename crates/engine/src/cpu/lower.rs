@@ -68,7 +68,7 @@ pub(crate) fn plan(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], re
     lowering.place_leaves();
     lowering.place_results();
     let last = lowering.runs_in.iter().copied().max().unwrap_or(0);
-    for stage in 0..=last {
+    for stage in 0..=last + 1 {
         if stage % 2 == 1 { lowering.rows_stages(stage) } else { lowering.whole_stages(stage) }
     }
     lowering.copy_results();
@@ -230,7 +230,7 @@ impl Lowering<'_> {
     }
 
     fn slot_of(&self, variable: Id) -> usize {
-        let buffer = self.homes.get(&variable).or_else(|| self.sources.get(&variable));
+        let buffer = self.sources.get(&variable).or_else(|| self.homes.get(&variable));
         match self.plan.buffers[*buffer.expect("variables have buffers")].home {
             Home::Variable(slot) => slot,
             _ => unreachable!("only variables are updated"),

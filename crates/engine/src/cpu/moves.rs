@@ -208,7 +208,7 @@ fn windows(w: &Window, image: [usize; 3], mut visit: impl FnMut(Option<usize>, u
                 for ox in 0..ow {
                     let x = (ox * w.stride + kx).wrapping_sub(w.pad[0]);
                     let inside = y < height && x < width;
-                    visit(inside.then_some((c * height + y) * width + x), column);
+                    visit(inside.then(|| (c * height + y) * width + x), column);
                     column += 1;
                 }
             }

@@ -60,6 +60,7 @@ pub(crate) struct Place<'a, T> {
     variables: &'a [External<T>],
     next: &'a [External<T>],
     pub clock: Clock,
+    first_replica: u32,
     pub replica: usize,
     pub tile: usize,
     chunk: usize,
@@ -89,7 +90,7 @@ impl<T> Place<'_, T> {
     }
 
     pub fn key(&self) -> Key {
-        Key::new(self.clock.seed, self.replica as u32)
+        Key::new(self.clock.seed, self.first_replica + self.replica as u32)
     }
 
     /// The address of a place for this task.
@@ -143,6 +144,7 @@ impl<T: Real> Executor<T> {
     pub fn run(
         &mut self,
         clock: Clock,
+        first_replica: u32,
         inputs: &[External<T>],
         variables: &[External<T>],
         next: &[External<T>],
@@ -166,6 +168,7 @@ impl<T: Real> Executor<T> {
                     variables,
                     next,
                     clock,
+                    first_replica,
                     replica: 0,
                     tile: 0,
                     chunk: 0,

@@ -1,0 +1,249 @@
+//! Random programs: compiled ones equal the plain interpreter, for any tiling, threads, instruction set and replicas.
+
+mod support;
+
+use minvel_engine::random::{Key, Stream};
+use minvel_engine::{Clock, Draw, Expr, Graph, Isa, Options, Program, Shape, State, Window, concat, grad, reference};
+use proptest::prelude::*;
+use support::within_rounding;
+
+/// Whole numbers and choices from a stream of uniforms.
+struct Dice(Stream);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Dice(Stream::new(Key::new(seed, 0), 0))
+    }
+    fn below(&mut self, n: usize) -> usize {
+        (self.0.uniform() * n as f64) as usize
+    }
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+const CLOCK: Clock = Clock { seed: 99, step: 3 };
+
+/// A graph with a random set of expressions, and values for its inputs and variables.
+struct Case {
+    rows: usize,
+    dims: usize,
+}
+
+impl Case {
+    fn leaves<'g>(&self, g: &'g Graph) -> Vec<Expr<'g>> {
+        let (rows, d) = (self.rows, self.dims);
+        vec![
+            g.input_rows("x", rows, [d]),
+            g.input_rows("y", rows, [2, d]),
+            g.variable_rows("chain", rows, [d]),
+            g.variable("w", [d, 3]),
+            g.variable("v", [d]),
+            g.input("table", [5, d]),
+            g.random_rows(Draw::Normal, 7, rows, [d]),
+            g.random_rows(Draw::Integer(5), 8, rows, []),
+            g.random(Draw::Uniform, 9, [2, d]),
+            g.step() * 0.1,
+        ]
+    }
+
+    /// Grows the pool by random operations. Values are kept bounded, so that rounding stays bounded too.
+    fn grow<'g>(&self, dice: &mut Dice, pool: &mut Vec<Expr<'g>>, operations: usize) {
+        for _ in 0..operations {
+            let a = dice.pick(pool);
+            let b = dice.pick(pool);
+            let made = match dice.below(24) {
+                0 => Some(a.tanh()),
+                1 => Some((a * 0.5).sin()),
+                2 => Some((-a.square()).exp()),
+                3 => Some(a.softplus() - a.sigmoid()),
+                4 => Some(a.abs().log1p()),
+                5 | 6 if fits(a, b) => Some((a + b) * 0.5),
+                7 | 8 if fits(a, b) => Some((a * b).tanh()),
+                9 if fits(a, b) => Some(a.less(b).select(a, b * 0.5)),
+                10 if fits(a, b) => Some(a.max(b) - a.min(0.3 * b)),
+                11 if a.shape().rank() > 0 => Some(a.sum(dice.below(a.shape().rank()) as isize).tanh()),
+                12 if a.shape().rank() > 0 => Some(a.max_over(-1)),
+                13 if a.shape().rows.is_some() => Some(a.mean_rows()),
+                14 if a.shape().rows.is_some() => Some(a.max_rows()),
+                15 if a.shape().rank() == 2 => Some(a.t()),
+                16 if a.shape().rank() > 0 => {
+                    let axis = dice.below(a.shape().rank());
+                    let len = a.shape().dims[axis];
+                    let start = dice.below(len);
+                    Some(a.slice(axis as isize, start, 1 + dice.below(len - start)))
+                }
+                17 if a.shape().rank() > 0 => Some(a.pad(-1, dice.below(3), dice.below(2))),
+                18 if a.shape().rank() == b.shape().rank() && joins(a, b) => Some(concat(&[a, b], 0)),
+                19 => Some(a.reshape([a.shape().features()])),
+                20 if multiplies(a, b) => Some(a.matmul(b).tanh()),
+                21 if a.shape().rows.is_some() && a.shape().features() <= 8 => Some(a.collect()),
+                22 if a.shape().rows.is_none() && a.shape().rank() > 0 && a.shape().dims[0] == self.rows => {
+                    Some(a.distribute())
+                }
+                23 if a.shape().rows.is_none() && a.shape().rank() > 0 && a.shape().len() > 4 => Some(a.kth_smallest(2)),
+                _ => None,
+            };
+            if let Some(e) = made.filter(|e| e.shape().len() <= 6_000 && e.shape().rank() <= 3) {
+                pool.push(e);
+            }
+        }
+    }
+}
+
+fn fits(a: Expr, b: Expr) -> bool {
+    let (a, b) = (a.shape(), b.shape());
+    let rows = a.rows.is_none() || b.rows.is_none() || a.rows == b.rows;
+    rows && a.dims.iter().rev().zip(b.dims.iter().rev()).all(|(&x, &y)| x == y || x == 1 || y == 1)
+}
+
+fn joins(a: Expr, b: Expr) -> bool {
+    let (a, b) = (a.shape(), b.shape());
+    let rows = a.rows.is_none() || b.rows.is_none() || a.rows == b.rows;
+    rows && a.rank() > 0 && a.dims[1..] == b.dims[1..]
+}
+
+fn multiplies(a: Expr, b: Expr) -> bool {
+    let (a, b) = (a.shape(), b.shape());
+    let rows = a.rows.is_none() || b.rows.is_none() || a.rows == b.rows;
+    rows && a.rank() == 2 && b.rank() == 2 && a.dims[1] == b.dims[0]
+}
+
+/// Inputs and variables by name, for a given replica.
+fn values(case: &Case, replica: u32) -> reference::Values<'static> {
+    let mut normals = Stream::new(Key::new(5, replica), 1);
+    let sizes = [("x", case.rows * case.dims), ("y", case.rows * 2 * case.dims), ("chain", case.rows * case.dims)];
+    let others = [("w", case.dims * 3), ("v", case.dims), ("table", 5 * case.dims)];
+    sizes.into_iter().chain(others).map(|(n, len)| (n, (0..len).map(|_| normals.normal()).collect())).collect()
+}
+
+/// Runs a program for a range of replicas; returns all outputs and the updated variables.
+fn run<T: minvel_engine::math::Real>(program: &mut Program<T>, case: &Case, replicas: std::ops::Range<u32>, outputs: usize) -> Vec<Vec<T>> {
+    let mut state = State::of_replicas(replicas.clone());
+    let all = |name: &str| -> Vec<T> {
+        replicas.clone().flat_map(|r| values(case, r)[name].clone()).map(T::from_f64).collect()
+    };
+    for name in ["w", "v", "chain"] {
+        state.set(name, &all(name), values(case, 0)[name].len());
+    }
+    let given: Vec<(&str, Vec<T>)> = ["x", "y", "table"].map(|n| (n, all(n))).into();
+    let inputs: Vec<(&str, &[T])> = given.iter().map(|(n, v)| (*n, v.as_slice())).collect();
+    program.run(&mut state, &inputs, CLOCK);
+    let mut results: Vec<Vec<T>> = (0..outputs).map(|k| program.output(k).to_vec()).collect();
+    results.extend(["w", "v", "chain"].map(|n| state.get(n).expect("set above").to_vec()));
+    results
+}
+
+/// Outputs of a random program: the last expressions, a gradient through all of them, and new values of variables.
+fn build<'g>(case: &Case, g: &'g Graph, seed: u64, operations: usize) -> (Vec<Expr<'g>>, Vec<(Expr<'g>, Expr<'g>)>) {
+    let mut dice = Dice::new(seed);
+    let leaves = case.leaves(g);
+    let mut pool = leaves.clone();
+    case.grow(&mut dice, &mut pool, operations);
+    let mut outputs: Vec<Expr> = pool.iter().rev().take(4).copied().collect();
+    let total = |e: Expr<'g>| {
+        let e = e.tanh().sum_all();
+        if e.shape().rows.is_some() { e.mean_rows() } else { e }
+    };
+    let loss = outputs.iter().map(|&e| total(e)).reduce(|a, b| a + b).expect("a pool is not empty");
+    outputs.extend(grad(loss, &[leaves[0], leaves[2], leaves[3], leaves[4]]));
+    let [chain, w, v] = [leaves[2], leaves[3], leaves[4]];
+    let step = |e: Expr<'g>, k: usize| (e, e - 0.1 * outputs[4.min(pool.len()) + k]);
+    let updates = vec![step(chain, 1), step(w, 2), step(v, 3)];
+    (outputs, updates)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_compiled_program_equals_the_interpreter(
+        seed in any::<u64>(), operations in 1usize..40, rows in 1usize..90, dims in 1usize..6,
+        threads in 1usize..4, tile in 1usize..4,
+    ) {
+        let case = Case { rows, dims };
+        let g = Graph::new();
+        let (outputs, updates) = build(&case, &g, seed, operations);
+        let options = Options { threads, tile: tile * 16, replicas: 2, ..Options::default() };
+        let mut program = g.compile::<f64>(&outputs, &updates, &options);
+        let compiled = run(&mut program, &case, 0..2, outputs.len());
+        let mut wanted = outputs.clone();
+        wanted.extend([updates[1].1, updates[2].1, updates[0].1]); // w, v, chain
+        for replica in 0..2u32 {
+            let plain = reference::evaluate(&wanted, &values(&case, replica), CLOCK.seed, replica, CLOCK.step);
+            for (k, expected) in plain.iter().enumerate() {
+                let len = expected.len();
+                let got = &compiled[k][replica as usize * len..][..len];
+                // Sums of up to a few thousand bounded terms, through up to forty operations.
+                prop_assert!(within_rounding(got, expected, 1e5), "output {k}: {:?}\n{got:?}\n{expected:?}", wanted[k]);
+            }
+        }
+    }
+
+    #[test]
+    fn threads_and_instruction_sets_and_company_do_not_change_a_bit(
+        seed in any::<u64>(), operations in 1usize..40, rows in 1usize..200, dims in 1usize..6,
+    ) {
+        let case = Case { rows, dims };
+        let g = Graph::new();
+        let (outputs, updates) = build(&case, &g, seed, operations);
+        let bits = |options: &Options, replicas: std::ops::Range<u32>| -> Vec<Vec<u32>> {
+            let options = Options { replicas: replicas.len(), ..options.clone() };
+            let mut program = g.compile::<f32>(&outputs, &updates, &options);
+            let results = run(&mut program, &case, replicas, outputs.len());
+            // A NaN is a NaN: which one is not promised.
+            let bits = |x: f32| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() };
+            results.into_iter().map(|v| v.into_iter().map(bits).collect()).collect()
+        };
+        let one = Options { threads: 1, ..Options::default() };
+        let expected = bits(&one, 0..3);
+        for threads in [2, 3, 7] {
+            prop_assert_eq!(&bits(&Options { threads, ..Options::default() }, 0..3), &expected, "{} threads", threads);
+        }
+        for isa in Isa::available() {
+            let got = bits(&Options { isa: Some(isa), ..one.clone() }, 0..3);
+            prop_assert_eq!(&got, &expected, "{}", isa);
+        }
+        for replica in 0..3u32 {
+            let alone = bits(&one, replica..replica + 1);
+            for (all, alone) in expected.iter().zip(alone) {
+                prop_assert_eq!(&all[replica as usize * alone.len()..][..alone.len()], &alone[..]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_convolution_with_rows_runs_in_tiles() {
+    let g = Graph::new();
+    let window = Window { kernel: [3, 2], stride: 2, pad: [1, 1] };
+    let x = g.input_rows("x", 21, [2, 6, 5]);
+    let w = g.variable("w", [4, 12]);
+    let y = x.conv2d(w, window).tanh();
+    let back = y.conv2d_transpose(w, window, [2, 6, 5]);
+    let loss = back.square().sum_all().mean_rows();
+    let outputs = [y, back, loss, grad(loss, &[w])[0], grad(loss, &[x])[0]];
+    let mut normals = Stream::new(Key::new(1, 0), 0);
+    let mut draw = |n: usize| (0..n).map(|_| normals.normal()).collect::<Vec<f64>>();
+    let (xs, ws) = (draw(21 * 60), draw(48));
+    let mut state = State::new(1);
+    state.set("w", &ws, 48);
+    let mut program = g.compile::<f64>(&outputs, &[], &Options::default());
+    program.run(&mut state, &[("x", &xs)], CLOCK);
+    let plain = reference::evaluate(&outputs, &[("x", xs.clone()), ("w", ws)].into(), 0, 0, 0);
+    for (k, expected) in plain.iter().enumerate() {
+        assert!(within_rounding(program.output(k), expected, 1e4), "{:?}", outputs[k]);
+    }
+}
+
+#[test]
+fn a_program_may_be_empty_of_rows_or_of_outputs() {
+    let g = Graph::new();
+    let v = g.variable("v", []);
+    let mut state = State::new(2);
+    state.set("v", &[1.0f32, 2.0], 1);
+    let mut program = g.compile::<f32>(&[], &[(v, v + g.step())], &Options { replicas: 2, ..Options::default() });
+    program.run_steps(&mut state, &[], 0, 0..4);
+    assert_eq!(state.get("v"), Some(&[7.0, 8.0][..]));
+    assert_eq!(Shape::whole([]).len(), 1);
+}
