@@ -1,7 +1,7 @@
 //! Our side of `bench/compare`: times the training steps W1–W4 on commands from standard input.
 //!
 //! Protocol: prints `ready`; then answers each line. `run W1 200` → `ms_per_step loss`; `first W1` → ms from building
-//! the graph to the end of the first step; `gemm` → GFLOP/s; `limit W1` → ms its products take at that rate; `quit`.
+//! the graph to the end of the first step; `describe W1` → its plan; `gemm` → GFLOP/s; `limit W1` → ms its products take at that rate; `quit`.
 use minvel_engine::{Expr, Graph, Options, Program, State, grad, init::Init, optim::Optimiser};
 use std::io::{BufRead, Write};
 use std::time::Instant;
@@ -157,6 +157,10 @@ fn main() {
                 let mut bench = Bench::new(w, threads);
                 bench.run(1);
                 println!("{:.6}", start.elapsed().as_secs_f64() * 1e3);
+            }
+            ["describe", name] => {
+                let w = Workload::named(name).unwrap_or_else(|| panic!("no workload {name}"));
+                println!("{}", Bench::new(w, threads).program.describe());
             }
             ["gemm"] => println!("{:.3}", rate.insert(gemm_throughput(cores))),
             ["limit", name] => {

@@ -1,6 +1,7 @@
 //! Programs on the CPU: by row tiles, one core per tile, lanes are rows.
 
 mod chain;
+mod describe;
 mod gemm;
 mod isa;
 mod lower;
@@ -13,7 +14,7 @@ mod tiling;
 mod views;
 
 pub use isa::Isa;
-pub use run::Clock;
 pub(crate) use lower::plan;
 pub(crate) use plan::{Named, Plan};
+pub use run::Clock;
 pub(crate) use run::{Executor, External};

@@ -268,7 +268,11 @@ impl<'g> Expr<'g> {
     pub fn slice(self, axis: isize, start: usize, len: usize) -> Expr<'g> {
         let shape = self.shape();
         let axis = shape.axis("slice", axis);
-        assert!(start + len <= shape.dims[axis] && len > 0, "slice: {start}..{} of axis {axis} of {shape}", start + len);
+        assert!(
+            start + len <= shape.dims[axis] && len > 0,
+            "slice: {start}..{} of axis {axis} of {shape}",
+            start + len
+        );
         let mut dims = shape.dims.clone();
         dims[axis] = len;
         self.graph.push(Op::Slice { axis, start }, &[self], shape.with_dims(dims))
@@ -401,7 +405,8 @@ impl<'g> Expr<'g> {
     pub fn contract(self, other: Expr<'g>) -> Expr<'g> {
         let (a, b) = (self.shape(), other.shape());
         let r = a.rank();
-        let good = a.rows.is_some() && a.rows == b.rows && r >= 2 && r == b.rank() && a.dims[..r - 1] == b.dims[..r - 1];
+        let good =
+            a.rows.is_some() && a.rows == b.rows && r >= 2 && r == b.rank() && a.dims[..r - 1] == b.dims[..r - 1];
         assert!(good, "contract: {a} with {b} is not defined");
         let mut dims = a.dims[..r - 2].to_vec();
         dims.extend([a.dims[r - 1], b.dims[r - 1]]);

@@ -29,7 +29,9 @@ impl Init {
     pub fn values(&self, dims: &[usize], fans: (usize, usize), key: Key, stream: u32) -> Vec<f64> {
         let len = dims.iter().product();
         let (fan_in, fan_out) = (fans.0 as f64, fans.1 as f64);
-        let uniform = |bound: f64| Stream::new(key, stream | 1 << 31).samples(Draw::Uniform).map(move |u| (2.0 * u - 1.0) * bound);
+        let uniform = |bound: f64| {
+            Stream::new(key, stream | 1 << 31).samples(Draw::Uniform).map(move |u| (2.0 * u - 1.0) * bound)
+        };
         let normal = |std: f64| Stream::new(key, stream | 1 << 31).samples(Draw::Normal).map(move |z| z * std);
         match self {
             Init::Constant(value) => vec![*value; len],
@@ -65,11 +67,8 @@ impl Init {
         stream: u32,
     ) {
         let len = dims.iter().product();
-        let all: Vec<T> = state
-            .numbers()
-            .flat_map(|r| self.values(dims, fans, Key::new(seed, r), stream))
-            .map(T::from_f64)
-            .collect();
+        let all: Vec<T> =
+            state.numbers().flat_map(|r| self.values(dims, fans, Key::new(seed, r), stream)).map(T::from_f64).collect();
         state.set(name, &all, len);
     }
 }

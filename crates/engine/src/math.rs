@@ -86,16 +86,8 @@ pub trait Real:
     /// −1, 0 or 1; NaN for NaN.
     #[inline(always)]
     fn sign(self) -> Self {
-        let one = if self < Self::ZERO {
-            -Self::ONE
-        } else {
-            Self::ONE
-        };
-        if self == Self::ZERO || self.is_nan() {
-            self
-        } else {
-            one
-        }
+        let one = if self < Self::ZERO { -Self::ONE } else { Self::ONE };
+        if self == Self::ZERO || self.is_nan() { self } else { one }
     }
     /// The lesser; NaN if either is (std's `min` drops it).
     #[inline(always)]
@@ -246,11 +238,7 @@ impl Real for f32 {
         let (f, quarters) = reduce_turn(self);
         let y = turn_by(quarters, quarter(f));
         // x − x³/6 is x here: keeps subnormals and the sign of zero
-        if self.abs() < power_of_two(-12) {
-            self
-        } else {
-            y
-        }
+        if self.abs() < power_of_two(-12) { self } else { y }
     }
 
     #[inline(always)]
@@ -263,10 +251,7 @@ impl Real for f32 {
     fn sin_cos_turn(self) -> (f32, f32) {
         let (n, quarters) = nearest(self, 4.0);
         let q = quarter(self.mul_add(4.0, -n));
-        (
-            turn_by(quarters as u32, q),
-            turn_by((quarters as u32).wrapping_add(1), q),
-        )
+        (turn_by(quarters as u32, q), turn_by((quarters as u32).wrapping_add(1), q))
     }
 
     #[inline(always)]
@@ -350,10 +335,7 @@ fn nearest(x: f32, scale: f32) -> (f32, i32) {
     // at 1.5·2²³ the spacing of floats is 1, so the sum rounds and its low bits are the integer: no slow `as i32`
     const MAGIC: f32 = 12582912.0;
     let shifted = x.mul_add(scale, MAGIC);
-    (
-        shifted - MAGIC,
-        shifted.to_bits().wrapping_sub(MAGIC.to_bits()) as i32,
-    )
+    (shifted - MAGIC, shifted.to_bits().wrapping_sub(MAGIC.to_bits()) as i32)
 }
 
 /// 2ⁿ for −126 ≤ n ≤ 127.
@@ -367,10 +349,7 @@ const fn power_of_two(n: i32) -> f32 {
 fn reduce_exp(x: f32) -> (f32, i32) {
     let (n, k) = nearest(x, std::f32::consts::LOG2_E);
     // ln 2 in two floats: n·(error of one) would show in the last bits
-    (
-        n.mul_add(1.9046542e-9, n.mul_add(-std::f32::consts::LN_2, x)),
-        k,
-    )
+    (n.mul_add(1.9046542e-9, n.mul_add(-std::f32::consts::LN_2, x)), k)
 }
 
 /// eˣ for x ∈ [`EXP_ZERO`, `EXP_INF`].
@@ -429,34 +408,15 @@ fn turn_by(n: u32, (sin, cos): (f32, f32)) -> f32 {
 #[inline(always)]
 fn reduce_turn(x: f32) -> (f32, u32) {
     const BANDS: [(f32, f32, f64, f64); 3] = [
-        (
-            power_of_two(50),
-            power_of_two(-27),
-            -0.5529460512772132,
-            3.808591801500832e-17,
-        ),
-        (
-            power_of_two(77),
-            power_of_two(-54),
-            1.2910009524680295,
-            -3.862804515881076e-17,
-        ),
-        (
-            power_of_two(104),
-            power_of_two(-81),
-            -1.3139050952781812,
-            9.395526559852902e-17,
-        ),
+        (power_of_two(50), power_of_two(-27), -0.5529460512772132, 3.808591801500832e-17),
+        (power_of_two(77), power_of_two(-54), 1.2910009524680295, -3.862804515881076e-17),
+        (power_of_two(104), power_of_two(-81), -1.3139050952781812, 9.395526559852902e-17),
     ];
     const WHOLE: f64 = 6755399441055744.0; // 1.5·2⁵²: adding it rounds to an integer,
     const FOURS: f64 = 4.0 * WHOLE; // and this to a multiple of 4
     let (mut scale, mut hi, mut lo) = (1.0, std::f64::consts::FRAC_2_PI, -3.935735335036497e-17);
     for (from, down, high, low) in BANDS {
-        (scale, hi, lo) = if x.abs() >= from {
-            (down, high, low)
-        } else {
-            (scale, hi, lo)
-        };
+        (scale, hi, lo) = if x.abs() >= from { (down, high, low) } else { (scale, hi, lo) };
     }
     let m = f64::from(x * scale);
     let p = m * hi;

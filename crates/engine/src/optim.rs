@@ -151,7 +151,14 @@ impl Optimiser {
 
 impl Rule {
     /// What is subtracted from the parameter.
-    fn step<'g>(&self, x: Expr<'g>, g: Expr<'g>, rate: Expr<'g>, step: Expr<'g>, updates: &mut Updates<'g>) -> Expr<'g> {
+    fn step<'g>(
+        &self,
+        x: Expr<'g>,
+        g: Expr<'g>,
+        rate: Expr<'g>,
+        step: Expr<'g>,
+        updates: &mut Updates<'g>,
+    ) -> Expr<'g> {
         match *self {
             Rule::Sgd { momentum: 0.0 } => rate * g,
             Rule::Sgd { momentum } => {

@@ -107,7 +107,10 @@ impl Graph {
         assert!(options.tile.is_multiple_of(16), "compile: a tile of {} rows is not a multiple of 16", options.tile);
         for (variable, value) in updates {
             let node = variable.node();
-            assert!(matches!(node.op, Op::Variable(_)), "compile: {variable:?} is not a variable and cannot be updated");
+            assert!(
+                matches!(node.op, Op::Variable(_)),
+                "compile: {variable:?} is not a variable and cannot be updated"
+            );
             assert!(node.shape == value.shape(), "compile: {variable:?} cannot become {value:?}");
         }
         let plan = |pitch| cpu::plan(self, outputs, updates, options.replicas, pitch);
@@ -188,7 +191,11 @@ impl<T: Real> Program<T> {
             let value = state.values.iter_mut().find(|(n, _)| n == name);
             let (_, value) = value.unwrap_or_else(|| panic!("run: the state has no variable `{name}`"));
             let len = shape.len() * self.replicas;
-            assert!(value.len() == len, "run: variable `{name}` of shape {shape} has {} values, not {len}", value.len());
+            assert!(
+                value.len() == len,
+                "run: variable `{name}` of shape {shape} has {} values, not {len}",
+                value.len()
+            );
             self.variables[slot].ptr = value.as_mut_ptr();
             self.next[slot].ptr = self.fresh[slot].as_mut_ptr();
         }
@@ -199,6 +206,11 @@ impl<T: Real> Program<T> {
         let (buffer, shape) = &self.executor.plan.outputs[k];
         let base = self.executor.plan.buffers[*buffer].base;
         &self.executor.memory[base..base + shape.len() * self.replicas]
+    }
+
+    /// The plan in words: stages, instructions, memory.
+    pub fn describe(&self) -> String {
+        self.executor.plan.to_string()
     }
 
     /// Number of stages: where rows meet, a new one begins.

@@ -81,7 +81,9 @@ impl Case {
                 22 if a.shape().rows.is_none() && a.shape().rank() > 0 && a.shape().dims[0] == self.rows => {
                     Some(a.distribute())
                 }
-                23 if a.shape().rows.is_none() && a.shape().rank() > 0 && a.shape().len() > 4 => Some(a.kth_smallest(2)),
+                23 if a.shape().rows.is_none() && a.shape().rank() > 0 && a.shape().len() > 4 => {
+                    Some(a.kth_smallest(2))
+                }
                 _ => None,
             };
             if let Some(e) = made.filter(|e| e.shape().len() <= 6_000 && e.shape().rank() <= 3) {
@@ -118,7 +120,12 @@ fn values(case: &Case, replica: u32) -> reference::Values<'static> {
 }
 
 /// Runs a program for a range of replicas; returns all outputs and the updated variables.
-fn run<T: minvel_engine::math::Real>(program: &mut Program<T>, case: &Case, replicas: std::ops::Range<u32>, outputs: usize) -> Vec<Vec<T>> {
+fn run<T: minvel_engine::math::Real>(
+    program: &mut Program<T>,
+    case: &Case,
+    replicas: std::ops::Range<u32>,
+    outputs: usize,
+) -> Vec<Vec<T>> {
     let mut state = State::of_replicas(replicas.clone());
     let all = |name: &str| -> Vec<T> {
         replicas.clone().flat_map(|r| values(case, r)[name].clone()).map(T::from_f64).collect()

@@ -10,29 +10,19 @@ const CELLS: u32 = 1 << 11;
 fn sweep() -> Vec<f32> {
     let cell = (1 << 23) / CELLS;
     let jitter = |i: u32| (i.wrapping_mul(0x9E37_79B9) >> 7) % cell;
-    let binade = |h: u32| {
-        (0..CELLS).map(move |i| f32::from_bits((h << 23) + i * cell + jitter(h * CELLS + i)))
-    };
-    let around_powers =
-        (0..512u32).flat_map(|h| [0, 1, 0x7f_ffff].map(|m| f32::from_bits((h << 23) | m)));
+    let binade = |h: u32| (0..CELLS).map(move |i| f32::from_bits((h << 23) + i * cell + jitter(h * CELLS + i)));
+    let around_powers = (0..512u32).flat_map(|h| [0, 1, 0x7f_ffff].map(|m| f32::from_bits((h << 23) | m)));
     (0..512).flat_map(binade).chain(around_powers).collect()
 }
 
 /// |got − want| in units of the last place of `want` as an f32; overflow and NaN must agree.
 fn ulps(got: f32, want: f64) -> f64 {
     let limit = 2f64.powi(128);
-    let (got, want) = (
-        f64::from(got).clamp(-limit, limit),
-        want.clamp(-limit, limit),
-    );
+    let (got, want) = (f64::from(got).clamp(-limit, limit), want.clamp(-limit, limit));
     if got == want || (got.is_nan() && want.is_nan()) {
         return 0.0;
     }
-    let exponent = if want.abs() < f64::from(f32::MIN_POSITIVE) {
-        -126
-    } else {
-        want.abs().log2().floor() as i32
-    };
+    let exponent = if want.abs() < f64::from(f32::MIN_POSITIVE) { -126 } else { want.abs().log2().floor() as i32 };
     let error = (got - want).abs() / 2f64.powi(exponent.min(127) - 23);
     if error.is_nan() { f64::INFINITY } else { error }
 }
@@ -56,11 +46,7 @@ fn map_avx512(f: impl Fn(f32, f32) -> f32, a: &[f32], b: &[f32]) -> Vec<f32> {
 }
 
 /// One value per instruction set this machine has, portable first.
-fn on_every_isa(
-    f: impl Fn(f32, f32) -> f32 + Copy,
-    a: &[f32],
-    b: &[f32],
-) -> Vec<(&'static str, Vec<f32>)> {
+fn on_every_isa(f: impl Fn(f32, f32) -> f32 + Copy, a: &[f32], b: &[f32]) -> Vec<(&'static str, Vec<f32>)> {
     let mut runs = vec![("portable", map(f, a, b))];
     #[cfg(target_arch = "x86_64")]
     {
@@ -69,12 +55,7 @@ fn on_every_isa(
             // SAFETY: both features were just detected.
             runs.push(("avx2", unsafe { map_avx2(f, a, b) }));
         }
-        if has!("avx512f")
-            && has!("avx512vl")
-            && has!("avx512dq")
-            && has!("avx512bw")
-            && has!("fma")
-        {
+        if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512bw") && has!("fma") {
             // SAFETY: all features were just detected (AVX-512F implies AVX2).
             runs.push(("avx512", unsafe { map_avx512(f, a, b) }));
         }
@@ -84,11 +65,7 @@ fn on_every_isa(
 
 /// NaNs carry no promise about their payload, so they all count as one.
 fn bits(x: f32) -> u32 {
-    if x.is_nan() {
-        f32::NAN.to_bits()
-    } else {
-        x.to_bits()
-    }
+    if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() }
 }
 
 /// Asserts equal bits on every instruction set and an error of at most `bound`; prints a row of the table.
@@ -104,27 +81,12 @@ fn check(
     let portable = &runs[0].1;
     for (isa, values) in &runs[1..] {
         let differ = (0..a.len()).find(|&i| bits(values[i]) != bits(portable[i]));
-        assert_eq!(
-            differ.map(|i| (a[i], b[i], values[i], portable[i])),
-            None,
-            "{name}: {isa} and portable disagree"
-        );
+        assert_eq!(differ.map(|i| (a[i], b[i], values[i], portable[i])), None, "{name}: {isa} and portable disagree");
     }
     let errors = (0..a.len()).map(|i| (ulps(portable[i], exact(a[i].into(), b[i].into())), i));
     let (worst, i) = errors.fold((0.0, 0), |w, e| if e.0 > w.0 { e } else { w });
-    println!(
-        "{name:14} {worst:6.3} ulp (bound {bound}) at {:e}, {:e}; {} isas",
-        a[i],
-        b[i],
-        runs.len()
-    );
-    assert!(
-        worst <= bound,
-        "{name}({:e}, {:e}) = {:e} is {worst:.3} ulp off",
-        a[i],
-        b[i],
-        portable[i]
-    );
+    println!("{name:14} {worst:6.3} ulp (bound {bound}) at {:e}, {:e}; {} isas", a[i], b[i], runs.len());
+    assert!(worst <= bound, "{name}({:e}, {:e}) = {:e} is {worst:.3} ulp off", a[i], b[i], portable[i]);
 }
 
 macro_rules! check_unary {
@@ -136,68 +98,27 @@ macro_rules! check_unary {
 #[test]
 fn every_function_of_one_argument_is_within_its_bound_and_equal_on_every_isa() {
     let xs = sweep();
-    check_unary!(
-        &xs,
-        vexp <= 1.0,
-        vexp_m1 <= 2.0,
-        vln <= 1.0,
-        vln_1p <= 2.0,
-        vtanh <= 3.5,
-        sigmoid <= 2.5
-    );
+    check_unary!(&xs, vexp <= 1.0, vexp_m1 <= 2.0, vln <= 1.0, vln_1p <= 2.0, vtanh <= 3.5, sigmoid <= 2.5);
     check_unary!(&xs, softplus <= 2.0, vsin <= 2.5, vcos <= 2.5, rsqrt <= 1.5);
-    check_unary!(
-        &xs,
-        recip <= 0.5,
-        sqrt <= 0.5,
-        floor <= 0.0,
-        abs <= 0.0,
-        sign <= 0.0
-    );
+    check_unary!(&xs, recip <= 0.5, sqrt <= 0.5, floor <= 0.0, abs <= 0.0, sign <= 0.0);
 }
 
 #[test]
 fn the_sine_and_cosine_of_a_turn_are_within_their_bound() {
-    let us: Vec<f32> = sweep()
-        .into_iter()
-        .filter(|u| (0.0..=1.0).contains(u))
-        .collect();
-    check(
-        "sin_turn",
-        2.0,
-        |u, _| u.sin_cos_turn().0,
-        |u, _| u.sin_cos_turn().0,
-        &us,
-        &us,
-    );
-    check(
-        "cos_turn",
-        2.0,
-        |u, _| u.sin_cos_turn().1,
-        |u, _| u.sin_cos_turn().1,
-        &us,
-        &us,
-    );
+    let us: Vec<f32> = sweep().into_iter().filter(|u| (0.0..=1.0).contains(u)).collect();
+    check("sin_turn", 2.0, |u, _| u.sin_cos_turn().0, |u, _| u.sin_cos_turn().0, &us, &us);
+    check("cos_turn", 2.0, |u, _| u.sin_cos_turn().1, |u, _| u.sin_cos_turn().1, &us, &us);
 }
 
 #[test]
 fn the_angle_is_within_its_bound_for_any_pair_of_exponents_and_for_nearby_ones() {
     let ys = sweep();
     // a stride coprime to the length visits every pairing of exponents; the second partner differs by a few binades
-    let far: Vec<f32> = (0..ys.len())
-        .map(|i| ys[(i * 524_287 + 11) % ys.len()])
-        .collect();
-    let near: Vec<f32> = ys
-        .iter()
-        .zip(&far)
-        .map(|(y, x)| y * (0.02 + 40.0 * (x.to_bits() as f32 / 4.3e9).powi(4)))
-        .collect();
+    let far: Vec<f32> = (0..ys.len()).map(|i| ys[(i * 524_287 + 11) % ys.len()]).collect();
+    let near: Vec<f32> =
+        ys.iter().zip(&far).map(|(y, x)| y * (0.02 + 40.0 * (x.to_bits() as f32 / 4.3e9).powi(4))).collect();
     let left: Vec<f32> = near.iter().map(|x| -x).collect();
-    for (name, xs) in [
-        ("vatan2 far", &far),
-        ("vatan2 near", &near),
-        ("vatan2 left", &left),
-    ] {
+    for (name, xs) in [("vatan2 far", &far), ("vatan2 near", &near), ("vatan2 left", &left)] {
         check(name, 2.0, |y, x| y.vatan2(x), |y, x| y.vatan2(x), &ys, xs);
     }
 }
@@ -205,9 +126,7 @@ fn the_angle_is_within_its_bound_for_any_pair_of_exponents_and_for_nearby_ones()
 #[test]
 fn a_wrong_last_digit_is_noticed() {
     // the twin that must fail: the same measure sees a relative error of 3·2⁻²³ as more than 2 ulp
-    let worst = sweep()
-        .into_iter()
-        .map(|x| ulps(x.vexp() * (1.0 + 3.0 * f32::EPSILON), f64::from(x).exp()));
+    let worst = sweep().into_iter().map(|x| ulps(x.vexp() * (1.0 + 3.0 * f32::EPSILON), f64::from(x).exp()));
     assert!(worst.fold(0.0, f64::max) > 2.0);
 }
 

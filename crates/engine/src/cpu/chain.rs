@@ -94,7 +94,9 @@ impl Chain {
         for o in outer {
             self.aim(o, &bases, &mut args, register_pitch);
             // SAFETY: as promised by the caller.
-            unsafe { self.blocks(worker.isa, place, &args, &mut block, features.clone(), span.clone(), register_pitch) };
+            unsafe {
+                self.blocks(worker.isa, place, &args, &mut block, features.clone(), span.clone(), register_pitch)
+            };
         }
         worker.bases = bases;
         worker.args = args;
@@ -322,7 +324,13 @@ unsafe fn fold_features<T: Real, const MAX: bool>(dst: Arg<T>, src: Arg<T>, exte
 /// # Safety
 /// The block lies within `dst` and within every chunk of `src`.
 #[inline(always)]
-unsafe fn fold_chunks<T: Real, const MAX: bool>(dst: Arg<T>, src: Arg<T>, chunks: usize, stride: usize, extent: Extent) {
+unsafe fn fold_chunks<T: Real, const MAX: bool>(
+    dst: Arg<T>,
+    src: Arg<T>,
+    chunks: usize,
+    stride: usize,
+    extent: Extent,
+) {
     for f in 0..extent.features {
         // SAFETY: the contract of this function.
         unsafe {

@@ -73,21 +73,7 @@ pub unsafe fn lanes<T: Real>(
     init: Init<T>,
 ) {
     let (turn, a) = (None, a.cast_mut()); // without a turn, `a` is only read
-    let job = Job {
-        n,
-        k,
-        t,
-        w,
-        w_sk,
-        w_sn,
-        turn,
-        a,
-        a_stride,
-        c,
-        c_stride,
-        init,
-        add: false,
-    };
+    let job = Job { n, k, t, w, w_sk, w_sn, turn, a, a_stride, c, c_stride, init, add: false };
     // SAFETY: the caller's contract.
     unsafe { run(isa, &job) }
 }
@@ -124,21 +110,7 @@ pub unsafe fn rows<T: Real>(
     let cost = |lanes: usize, scalars: usize| lanes.div_ceil(16) * scalars * 3 + lanes;
     let job = |n, t, w, w_sn, turn, c, c_stride, add| {
         let (a, a_stride, init) = (panel, PANEL, Init::Zero);
-        Job {
-            n,
-            k: len,
-            t,
-            w,
-            w_sk: 1,
-            w_sn,
-            turn,
-            a,
-            a_stride,
-            c,
-            c_stride,
-            init,
-            add,
-        }
+        Job { n, k: len, t, w, w_sk: 1, w_sn, turn, a, a_stride, c, c_stride, init, add }
     };
     if n <= THIN && cost(m, n) < cost(n, m) {
         let sums = thin.as_mut_ptr();
@@ -223,13 +195,7 @@ unsafe fn product<V: Vector>(job: &Job<V::T>) {
 
 /// dst[l·PANEL + j] = src[j·src_stride + l] for j < n, l < len.
 #[inline(always)]
-unsafe fn turn<V: Vector>(
-    n: usize,
-    len: usize,
-    src: *const V::T,
-    src_stride: usize,
-    dst: *mut V::T,
-) {
+unsafe fn turn<V: Vector>(n: usize, len: usize, src: *const V::T, src_stride: usize, dst: *mut V::T) {
     let (from, to) = (
         |j: usize, l: usize| src.wrapping_add(j * src_stride + l),
         |j: usize, l: usize| dst.wrapping_add(l * PANEL + j),
@@ -260,11 +226,7 @@ unsafe fn panels<V: Vector>(job: &Job<V::T>) {
     unsafe {
         while left > 0 {
             // Never leave a single register behind: it would reuse no broadcast.
-            let span = if left == V::SPAN + 1 {
-                left.div_ceil(2)
-            } else {
-                left.min(V::SPAN)
-            };
+            let span = if left == V::SPAN + 1 { left.div_ceil(2) } else { left.min(V::SPAN) };
             match span {
                 4 if const { V::SPAN >= 4 } => columns::<V, 4, false>(job, l),
                 3 if const { V::SPAN >= 3 } => columns::<V, 3, false>(job, l),
@@ -302,11 +264,7 @@ unsafe fn columns<V: Vector, const RV: usize, const PART: bool>(job: &Job<V::T>,
 /// The micro-kernel: RV registers of lanes × NB columns, all sums in registers.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // q and r index matrices
-unsafe fn tile<V: Vector, const RV: usize, const NB: usize, const PART: bool>(
-    job: &Job<V::T>,
-    j: usize,
-    l: usize,
-) {
+unsafe fn tile<V: Vector, const RV: usize, const NB: usize, const PART: bool>(job: &Job<V::T>, j: usize, l: usize) {
     // SAFETY: the caller promises columns j..j + NB and RV registers (or one partial) from lane l.
     unsafe {
         let mask = V::mask(if PART { job.t - l } else { 0 });
@@ -334,8 +292,7 @@ unsafe fn tile<V: Vector, const RV: usize, const NB: usize, const PART: bool>(
         }
         let stride = job.w_sn;
         // One pointer per three columns: [p], [p + s], [p + 2s] are addressing modes.
-        let mut w: [*const V::T; 4] =
-            std::array::from_fn(|g| job.w.wrapping_add((j + 3 * g) * stride));
+        let mut w: [*const V::T; 4] = std::array::from_fn(|g| job.w.wrapping_add((j + 3 * g) * stride));
         let mut a = job.a.add(l);
         for _ in 0..job.k {
             let mut x = [V::splat(V::T::ZERO); RV];
@@ -357,11 +314,7 @@ unsafe fn tile<V: Vector, const RV: usize, const NB: usize, const PART: bool>(
                 if job.add {
                     y = load(at(q, r)).add(y);
                 }
-                if PART {
-                    y.store_part(at(q, r), mask)
-                } else {
-                    y.store(at(q, r))
-                }
+                if PART { y.store_part(at(q, r), mask) } else { y.store(at(q, r)) }
             }
         }
     }
@@ -377,19 +330,14 @@ mod tests {
     struct Noise(u64);
     impl Noise {
         fn next(&mut self) -> u64 {
-            self.0 = self
-                .0
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             self.0 >> 33
         }
         fn size(&mut self, most: usize) -> usize {
             1 + self.next() as usize % most
         }
         fn values<T: Real>(&mut self, n: usize) -> Vec<T> {
-            (0..n)
-                .map(|_| T::from_f64(self.next() as f64 / (1u64 << 30) as f64 - 1.0))
-                .collect()
+            (0..n).map(|_| T::from_f64(self.next() as f64 / (1u64 << 30) as f64 - 1.0)).collect()
         }
     }
 
@@ -400,11 +348,7 @@ mod tests {
     /// Half a unit in the last place per operation, on sums of terms below one in size.
     fn assert_close<T: Real>(got: T, want: f64, terms: usize, unit: f64) {
         let bound = unit * (terms + 2) as f64 * (terms + 2) as f64;
-        assert!(
-            (got.to_f64() - want).abs() <= bound,
-            "{} is not {want}",
-            got.to_f64()
-        );
+        assert!((got.to_f64() - want).abs() <= bound, "{} is not {want}", got.to_f64());
     }
 
     /// Lanes of C outside j < n, l < t hold the guard value before and must hold it after.
@@ -430,28 +374,10 @@ mod tests {
                     Init::Bias(_, s) => Init::Bias(bias[j0 * s..].as_ptr(), s),
                     other => other,
                 };
-                let (w, a, c) = (
-                    w[j0 * w_sn..].as_ptr(),
-                    a.as_ptr().wrapping_add(l0),
-                    c[j0 * c_stride + l0..].as_mut_ptr(),
-                );
+                let (w, a, c) =
+                    (w[j0 * w_sn..].as_ptr(), a.as_ptr().wrapping_add(l0), c[j0 * c_stride + l0..].as_mut_ptr());
                 // SAFETY: the vectors above have these sizes and strides.
-                unsafe {
-                    lanes(
-                        isa,
-                        j1 - j0,
-                        k,
-                        l1 - l0,
-                        w,
-                        w_sk,
-                        w_sn,
-                        a,
-                        a_stride,
-                        c,
-                        c_stride,
-                        init,
-                    )
-                }
+                unsafe { lanes(isa, j1 - j0, k, l1 - l0, w, w_sk, w_sn, a, a_stride, c, c_stride, init) }
             };
             let mut first = before.clone();
             product(Isa::Portable, (0, n), (0, t), &mut first);
@@ -466,8 +392,7 @@ mod tests {
                     Init::Accumulate => old.to_f64(),
                     Init::Bias(..) => bias[2 * j].to_f64(),
                 };
-                let term =
-                    |i: usize| w[i * w_sk + j * w_sn].to_f64() * a[i * a_stride + l].to_f64();
+                let term = |i: usize| w[i * w_sk + j * w_sn].to_f64() * a[i * a_stride + l].to_f64();
                 assert_close(got, start + (0..k).map(term).sum::<f64>(), k, unit);
             }
             for isa in Isa::available() {
@@ -478,16 +403,8 @@ mod tests {
                     product(isa, columns, (0, lm), &mut split);
                     product(isa, columns, (lm, t), &mut split);
                 }
-                assert_eq!(
-                    bits(&whole),
-                    bits(&first),
-                    "{isa} differs, n {n} k {k} t {t}"
-                );
-                assert_eq!(
-                    bits(&split),
-                    bits(&first),
-                    "{isa} depends on the split, n {n} k {k} t {t}"
-                );
+                assert_eq!(bits(&whole), bits(&first), "{isa} differs, n {n} k {k} t {t}");
+                assert_eq!(bits(&split), bits(&first), "{isa} depends on the split, n {n} k {k} t {t}");
             }
         }
     }
@@ -500,34 +417,16 @@ mod tests {
                 1 => (noise.size(150), noise.size(3), noise.size(140)),
                 _ => (noise.size(70), noise.size(70), noise.size(140)),
             };
-            let (a_stride, b_stride, c_stride) =
-                (len + noise.size(5), len + noise.size(5), n + noise.size(5));
+            let (a_stride, b_stride, c_stride) = (len + noise.size(5), len + noise.size(5), n + noise.size(5));
             let (a, b): (Vec<T>, Vec<T>) = (noise.values(m * a_stride), noise.values(n * b_stride));
             let mut before: Vec<T> = noise.values((m + 1) * c_stride);
             guarded(&mut before, n, c_stride);
             let product = |isa, (i0, i1), (j0, j1), c: &mut Vec<T>| {
-                let (a, b, c) = (
-                    a[i0 * a_stride..].as_ptr(),
-                    b[j0 * b_stride..].as_ptr(),
-                    c[i0 * c_stride + j0..].as_mut_ptr(),
-                );
+                let (a, b, c) =
+                    (a[i0 * a_stride..].as_ptr(), b[j0 * b_stride..].as_ptr(), c[i0 * c_stride + j0..].as_mut_ptr());
                 let mut scratch = vec![T::from_f64(f64::NAN); rows_scratch(j1 - j0, len)];
                 // SAFETY: the vectors above have these sizes and strides.
-                unsafe {
-                    rows(
-                        isa,
-                        i1 - i0,
-                        j1 - j0,
-                        len,
-                        a,
-                        a_stride,
-                        b,
-                        b_stride,
-                        c,
-                        c_stride,
-                        &mut scratch,
-                    )
-                }
+                unsafe { rows(isa, i1 - i0, j1 - j0, len, a, a_stride, b, b_stride, c, c_stride, &mut scratch) }
             };
             let mut first = before.clone();
             product(Isa::Portable, (0, m), (0, n), &mut first);
@@ -538,12 +437,7 @@ mod tests {
                     continue;
                 }
                 let term = |l: usize| a[i * a_stride + l].to_f64() * b[j * b_stride + l].to_f64();
-                assert_close(
-                    got,
-                    old.to_f64() + (0..len).map(term).sum::<f64>(),
-                    len,
-                    unit,
-                );
+                assert_close(got, old.to_f64() + (0..len).map(term).sum::<f64>(), len, unit);
             }
             for isa in Isa::available() {
                 let (mut whole, mut split) = (before.clone(), before.clone());
@@ -553,16 +447,8 @@ mod tests {
                     product(isa, some, (0, jm), &mut split);
                     product(isa, some, (jm, n), &mut split);
                 }
-                assert_eq!(
-                    bits(&whole),
-                    bits(&first),
-                    "{isa} differs, m {m} n {n} len {len}"
-                );
-                assert_eq!(
-                    bits(&split),
-                    bits(&first),
-                    "{isa} depends on the split, m {m} n {n} len {len}"
-                );
+                assert_eq!(bits(&whole), bits(&first), "{isa} differs, m {m} n {n} len {len}");
+                assert_eq!(bits(&split), bits(&first), "{isa} depends on the split, m {m} n {n} len {len}");
             }
         }
     }

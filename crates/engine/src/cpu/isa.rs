@@ -147,12 +147,7 @@ pub(crate) trait Vector: Copy {
     /// a · b + self, rounded once.
     unsafe fn fma(self, a: Self, b: Self) -> Self;
     /// dst[l·dst_stride + j] = src[j·src_stride + l] for j, l < BLOCK.
-    unsafe fn transpose(
-        src: *const Self::T,
-        src_stride: usize,
-        dst: *mut Self::T,
-        dst_stride: usize,
-    );
+    unsafe fn transpose(src: *const Self::T, src_stride: usize, dst: *mut Self::T, dst_stride: usize);
 }
 
 /// Eight values in memory: what machines without a register of their own here use.
@@ -183,9 +178,7 @@ impl<T: Real> Vector for Portable<T> {
     #[inline(always)]
     unsafe fn load_part(p: *const T, m: usize) -> Self {
         // SAFETY: reads only the lanes below `m`, which the caller owns.
-        Portable(std::array::from_fn(|l| {
-            if l < m { unsafe { *p.add(l) } } else { T::ZERO }
-        }))
+        Portable(std::array::from_fn(|l| if l < m { unsafe { *p.add(l) } } else { T::ZERO }))
     }
     #[inline(always)]
     unsafe fn store(self, p: *mut T) {
@@ -269,12 +262,7 @@ mod x86 {
                     unsafe { $fma(a, b, self) }
                 }
                 #[inline(always)]
-                unsafe fn transpose(
-                    src: *const $t,
-                    src_stride: usize,
-                    dst: *mut $t,
-                    dst_stride: usize,
-                ) {
+                unsafe fn transpose(src: *const $t, src_stride: usize, dst: *mut $t, dst_stride: usize) {
                     unsafe { $transpose(src, src_stride, dst, dst_stride) }
                 }
             }
@@ -378,9 +366,7 @@ mod tests {
 
     #[test]
     fn a_dispatched_loop_gives_the_same_bits_on_every_isa() {
-        let x: Vec<[f32; 3]> = (0..50)
-            .map(|i| [1.0, 0.3, 0.7].map(|c| c / (1 + i) as f32))
-            .collect();
+        let x: Vec<[f32; 3]> = (0..50).map(|i| [1.0, 0.3, 0.7].map(|c| c / (1 + i) as f32)).collect();
         for isa in Isa::available() {
             let mut y = x.clone();
             // SAFETY: `isa` is available.

@@ -195,7 +195,11 @@ impl Lowering<'_> {
                 }
                 _ => continue,
             };
-            let places = if shape.rows.is_some() && !matches!(self.node(id).op, Op::Fill(_)) { &mut self.sources } else { &mut self.homes };
+            let places = if shape.rows.is_some() && !matches!(self.node(id).op, Op::Fill(_)) {
+                &mut self.sources
+            } else {
+                &mut self.homes
+            };
             places.insert(id, buffer);
         }
     }

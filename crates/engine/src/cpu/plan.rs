@@ -91,9 +91,15 @@ pub(crate) enum Code {
     /// dst = max over the valid lanes of src0
     MaxRows,
     /// Sum of the partial results of all chunks, `stride` apart.
-    SumChunks { chunks: usize, stride: usize },
+    SumChunks {
+        chunks: usize,
+        stride: usize,
+    },
     /// Maximum of the partial results of all chunks.
-    MaxChunks { chunks: usize, stride: usize },
+    MaxChunks {
+        chunks: usize,
+        stride: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -169,22 +175,79 @@ pub(crate) enum Instr {
     Product(Product),
     Contraction(Contraction),
     /// Row-major rows `[features]` at `from` into a tile.
-    Load { from: Ptr, features: usize, to: Ptr },
+    Load {
+        from: Ptr,
+        features: usize,
+        to: Ptr,
+    },
     /// A tile value into row-major rows.
-    Save { from: Array, to: Ptr },
-    Random { draw: Draw, stream: u32, features: usize, rows: Option<usize>, to: Ptr },
-    Fill { to: Ptr, len: usize, value: f64 },
+    Save {
+        from: Array,
+        to: Ptr,
+    },
+    Random {
+        draw: Draw,
+        stream: u32,
+        features: usize,
+        rows: Option<usize>,
+        to: Ptr,
+    },
+    Fill {
+        to: Ptr,
+        len: usize,
+        value: f64,
+    },
     /// A strided copy, over lanes if rowed.
-    Copy { from: Array, to: Array, lanes: Lanes },
-    Im2col { window: Window, image: [usize; 3], from: Ptr, to: Ptr, rowed: bool },
-    Col2im { window: Window, image: [usize; 3], from: Ptr, to: Ptr, rowed: bool },
+    Copy {
+        from: Array,
+        to: Array,
+        lanes: Lanes,
+    },
+    Im2col {
+        window: Window,
+        image: [usize; 3],
+        from: Ptr,
+        to: Ptr,
+        rowed: bool,
+    },
+    Col2im {
+        window: Window,
+        image: [usize; 3],
+        from: Ptr,
+        to: Ptr,
+        rowed: bool,
+    },
     /// `to[i, j] = table[index[i], j]` for `count` indices per row and entries of `width`.
-    Gather { table: Ptr, len: usize, width: usize, index: Array, to: Ptr, rowed: bool },
+    Gather {
+        table: Ptr,
+        len: usize,
+        width: usize,
+        index: Array,
+        to: Ptr,
+        rowed: bool,
+    },
     /// `to[index[i], j] += values[i, j]`, over all rows of a stored value in order.
-    Scatter { to: Ptr, len: usize, width: usize, index: Array, values: Array, rows: Option<Tiling> },
+    Scatter {
+        to: Ptr,
+        len: usize,
+        width: usize,
+        index: Array,
+        values: Array,
+        rows: Option<Tiling>,
+    },
     /// A stored row value as a matrix `[rows, features]`.
-    Collect { from: Array, to: Ptr, rows: Tiling },
-    Kth { k: usize, len: usize, from: Array, copy: Ptr, to: Ptr },
+    Collect {
+        from: Array,
+        to: Ptr,
+        rows: Tiling,
+    },
+    Kth {
+        k: usize,
+        len: usize,
+        from: Array,
+        copy: Ptr,
+        to: Ptr,
+    },
 }
 
 impl Instr {

@@ -52,9 +52,7 @@ pub(crate) fn views(graph: &Graph, live: &[bool]) -> Vec<View> {
             Op::Transpose(order) => {
                 View { strides: order.iter().map(|&i| arg().strides[i]).collect(), ..arg().clone() }
             }
-            Op::Slice { axis, start } => {
-                View { offset: arg().offset + start * arg().strides[*axis], ..arg().clone() }
-            }
+            Op::Slice { axis, start } => View { offset: arg().offset + start * arg().strides[*axis], ..arg().clone() },
             Op::Reshape => match regroup(&nodes[node.args[0] as usize].shape.dims, &arg().strides, &node.shape.dims) {
                 Some(strides) => View { strides, ..arg().clone() },
                 None => own,

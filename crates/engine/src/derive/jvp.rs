@@ -47,9 +47,7 @@ fn push_forward<'g>(graph: &'g Graph, id: Id, node: &Node, tangents: &[Option<Ex
             let parts: Vec<Expr> = (0..node.args.len()).map(|k| dot(k).unwrap_or_else(|| arg(k).like(0.0))).collect();
             Some(linear(&parts))
         }
-        Op::Matmul | Op::Contract => {
-            sum(dot(0).map(|t| linear(&[t, arg(1)])), dot(1).map(|t| linear(&[arg(0), t])))
-        }
+        Op::Matmul | Op::Contract => sum(dot(0).map(|t| linear(&[t, arg(1)])), dot(1).map(|t| linear(&[arg(0), t]))),
         Op::Gather => dot(0).map(|t| linear(&[t, arg(1)])),
         Op::Scatter => dot(1).map(|t| linear(&[arg(0), t])),
         Op::Max { axis } => dot(0).map(|t| (max_share(node, arg(0), graph.at(id)) * t).sum(*axis as isize)),

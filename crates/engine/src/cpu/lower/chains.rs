@@ -233,7 +233,11 @@ impl Builder {
     fn array(&mut self, array: &Array) -> usize {
         let kept = array.dims.iter().zip(&array.strides).filter(|(d, _)| **d != 1);
         let strides: Vec<usize> = kept.map(|(_, &s)| s).collect();
-        assert!(strides.len() == self.within.len(), "an operand {array:?} does not fit the chain over {:?}", self.within);
+        assert!(
+            strides.len() == self.within.len(),
+            "an operand {array:?} does not fit the chain over {:?}",
+            self.within
+        );
         let operand = (Slot::At(array.at), strides, array.lane);
         self.operands.iter().position(|o| *o == operand).unwrap_or_else(|| {
             self.operands.push(operand);

@@ -28,7 +28,8 @@ impl Lowering<'_> {
                 let rows = node.shape.rows.or_else(|| self.node(node.args[0]).shape.rows);
                 let group = groups.entry(rows.expect("a node of a rows stage has rows")).or_default();
                 group.insert(id);
-                let leaves: Vec<Id> = node.args.iter().map(|&a| self.root(a)).filter(|&r| self.is_row_leaf(r)).collect();
+                let leaves: Vec<Id> =
+                    node.args.iter().map(|&a| self.root(a)).filter(|&r| self.is_row_leaf(r)).collect();
                 group.extend(leaves);
             }
         }

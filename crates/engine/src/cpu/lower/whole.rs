@@ -237,10 +237,7 @@ impl Lowering<'_> {
             c: Ptr { buffer: self.whole_home(id), offset: 0 },
             c_stride: n,
             bias: None,
-            turns: [
-                Turn { count: batch, w: step(&w), a: step(&a), c: m * n },
-                Turn { count: 1, w: 0, a: 0, c: 0 },
-            ],
+            turns: [Turn { count: batch, w: step(&w), a: step(&a), c: m * n }, Turn { count: 1, w: 0, a: 0, c: 0 }],
         })
     }
 }

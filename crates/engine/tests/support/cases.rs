@@ -1,0 +1,344 @@
+//! The table of operations: how each is built, from which inputs, and what it should be by an independent formula.
+
+use super::naive::{adjoint, at, build, columns, convolve, total};
+use minvel_engine::{Expr, Window, concat, difference, grad};
+
+/// Where inputs are drawn from, so that an operation is smooth there and stays so for the steps taken.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Domain {
+    /// (−1.5, 1.5), with an exact 0.
+    Line,
+    /// ±(0.2, 1.5): away from kinks and poles at 0.
+    Nonzero,
+    /// (0.4, 2).
+    Positive,
+    /// (−0.8, 0.8), with an exact 0.
+    Unit,
+    /// Whole numbers below n, which are never moved.
+    Index(usize),
+}
+use Domain::{Index, Line, Nonzero, Positive, Unit};
+
+/// Which laws hold besides that of values.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Laws {
+    /// Derivatives and differences.
+    All,
+    /// Differences only: derivatives are cut on purpose.
+    NoDerivative,
+    /// None: derivative zero by definition, differences by subtraction.
+    ValueOnly,
+}
+
+/// Shape and domain of one input.
+#[derive(Clone)]
+pub struct Input {
+    pub rows: Option<usize>,
+    pub dims: Vec<usize>,
+    pub domain: Domain,
+}
+
+type Build = dyn for<'a, 'g> Fn(&'a [Expr<'g>]) -> Expr<'g>;
+type Oracle = dyn Fn(&[Vec<f64>]) -> Vec<f64>;
+
+/// One operation on inputs of given shapes.
+pub struct Case {
+    pub name: String,
+    pub inputs: Vec<Input>,
+    pub build: Box<Build>,
+    pub oracle: Option<Box<Oracle>>,
+    pub laws: Laws,
+}
+
+/// Rows of most inputs: more than a vector register holds, and not a multiple of it.
+pub const ROWS: usize = 19;
+const R: usize = ROWS;
+
+fn rows(dims: impl Into<Vec<usize>>) -> Input {
+    Input { rows: Some(R), dims: dims.into(), domain: Line }
+}
+
+fn whole(dims: impl Into<Vec<usize>>) -> Input {
+    Input { rows: None, dims: dims.into(), domain: Line }
+}
+
+impl Input {
+    fn of(self, domain: Domain) -> Self {
+        Input { domain, ..self }
+    }
+}
+
+#[derive(Default)]
+struct Table(Vec<Case>);
+
+impl Table {
+    fn case(
+        &mut self,
+        name: &str,
+        inputs: impl Into<Vec<Input>>,
+        build: impl for<'a, 'g> Fn(&'a [Expr<'g>]) -> Expr<'g> + 'static,
+    ) -> &mut Case {
+        let (name, inputs, build) = (name.to_string(), inputs.into(), Box::new(build));
+        self.0.push(Case { name, inputs, build, oracle: None, laws: Laws::All });
+        self.0.last_mut().expect("just pushed")
+    }
+
+    /// A function of one argument, with rows and without.
+    fn unary(&mut self, name: &str, domain: Domain, f: for<'g> fn(Expr<'g>) -> Expr<'g>, std: fn(f64) -> f64) {
+        for (kind, input) in [("rows", rows([3])), ("whole", whole([2, 5]))] {
+            let name = format!("{name} of {kind}");
+            self.case(&name, [input.of(domain)], move |x| f(x[0])).equals(move |v| v[0].iter().map(|&x| std(x)).collect());
+        }
+    }
+
+    /// A function of two arguments: of equal shapes, and of a row value with a smaller one in either place.
+    fn binary(&mut self, name: &str, f: for<'g> fn(Expr<'g>, Expr<'g>) -> Expr<'g>, std: fn(f64, f64) -> f64) {
+        let (full, small) = (rows([2, 3]).of(Nonzero), whole([3]).of(Nonzero));
+        let one = rows([2, 1]).of(Nonzero);
+        for (kind, a, b) in [
+            ("rows and rows", full.clone(), full.clone()),
+            ("rows and whole", full.clone(), small.clone()),
+            ("whole and rows", small.clone(), full.clone()),
+            ("a column and rows", one, full),
+            ("whole and whole", small.clone(), small),
+        ] {
+            let (na, nb) = (a.dims.len(), a.dims.clone());
+            let column = na == 2 && nb[1] == 1;
+            self.case(&format!("{name} of {kind}"), [a, b], move |x| f(x[0], x[1])).equals(move |v| {
+                let len = v[0].len().max(v[1].len());
+                let pick = |x: &[f64], i: usize| x[if column && x.len() < len { i / 3 } else { i % x.len() }];
+                (0..len).map(|i| std(pick(&v[0], i), pick(&v[1], i))).collect()
+            });
+        }
+    }
+}
+
+impl Case {
+    fn equals(&mut self, oracle: impl Fn(&[Vec<f64>]) -> Vec<f64> + 'static) -> &mut Self {
+        self.oracle = Some(Box::new(oracle));
+        self
+    }
+}
+
+/// Every operation.
+pub fn all() -> Vec<Case> {
+    let mut table = Table::default();
+    elementwise(&mut table);
+    movements(&mut table);
+    reductions(&mut table);
+    products(&mut table);
+    indices_and_windows(&mut table);
+    table.case("the loss of minimum velocity learning", mvl_inputs(), |x| mvl_loss(x, 0.1));
+    table.0
+}
+
+fn elementwise(t: &mut Table) {
+    let truth = |t: bool| f64::from(u8::from(t));
+    t.unary("neg", Line, |x| -x, |x| -x);
+    t.unary("abs", Nonzero, |x| x.abs(), f64::abs);
+    t.unary("sign", Nonzero, |x| x.sign(), f64::signum);
+    t.unary("floor", Nonzero, |x| x.floor(), f64::floor);
+    t.unary("recip", Nonzero, |x| x.recip(), f64::recip);
+    t.unary("sqrt", Positive, |x| x.sqrt(), f64::sqrt);
+    t.unary("rsqrt", Positive, |x| x.rsqrt(), |x| 1.0 / x.sqrt());
+    t.unary("exp", Line, |x| x.exp(), f64::exp);
+    t.unary("expm1", Line, |x| x.expm1(), f64::exp_m1);
+    t.unary("log", Positive, |x| x.log(), f64::ln);
+    t.unary("log1p", Unit, |x| x.log1p(), f64::ln_1p);
+    t.unary("tanh", Line, |x| x.tanh(), f64::tanh);
+    t.unary("sigmoid", Line, |x| x.sigmoid(), |x| 1.0 / (1.0 + (-x).exp()));
+    t.unary("softplus", Line, |x| x.softplus(), |x| x.exp().ln_1p());
+    t.unary("sin", Line, |x| x.sin(), f64::sin);
+    t.unary("cos", Line, |x| x.cos(), f64::cos);
+    t.unary("square", Line, |x| x.square(), |x| x * x);
+    t.unary("powi 0", Line, |x| x.powi(0), |x| x.powi(0));
+    t.unary("powi 3", Line, |x| x.powi(3), |x| x.powi(3));
+    t.unary("powi 6", Line, |x| x.powi(6), |x| x.powi(6));
+    t.unary("powi -2", Nonzero, |x| x.powi(-2), |x| x.powi(-2));
+    t.unary("silu", Line, |x| x.silu(), |x| x / (1.0 + (-x).exp()));
+    t.unary("elu", Nonzero, |x| x.elu(), |x| if x > 0.0 { x } else { x.exp_m1() });
+    t.unary("relu", Nonzero, |x| x.relu(), |x| x.max(0.0));
+    t.unary("tan", Unit, |x| x.tan(), f64::tan);
+    t.unary("asin", Unit, |x| x.asin(), f64::asin);
+    t.unary("acos", Unit, |x| x.acos(), f64::acos);
+    t.unary("atan", Line, |x| x.atan(), f64::atan);
+    t.unary("sinh", Line, |x| x.sinh(), f64::sinh);
+    t.unary("cosh", Line, |x| x.cosh(), f64::cosh);
+    t.unary("asinh", Line, |x| x.asinh(), f64::asinh);
+    t.unary("atanh", Unit, |x| x.atanh(), f64::atanh);
+    t.binary("add", |a, b| a + b, |a, b| a + b);
+    t.binary("sub", |a, b| a - b, |a, b| a - b);
+    t.binary("mul", |a, b| a * b, |a, b| a * b);
+    t.binary("div", |a, b| a / b, |a, b| a / b);
+    t.binary("min", |a, b| a.min(b), f64::min);
+    t.binary("max", |a, b| a.max(b), f64::max);
+    t.binary("atan2", |a, b| a.atan2(b), f64::atan2);
+    t.binary("less", |a, b| a.less(b), move |a, b| truth(a < b));
+    t.binary("less_equal", |a, b| a.less_equal(b), move |a, b| truth(a <= b));
+    t.binary("equal", |a, b| a.equal(a.max(b)), move |a, b| truth(a >= b));
+    t.binary("select", |a, b| a.less(b).select(a.sin(), a * b), |a, b| if a < b { a.sin() } else { a * b });
+    t.unary("stop_gradient", Line, |x| x.sin() * x.stop_gradient(), |x| x.sin() * x);
+    t.0.iter_mut().rev().take(2).for_each(|c| c.laws = Laws::NoDerivative);
+}
+
+fn movements(t: &mut Table) {
+    t.case("broadcast of features", [rows([3, 1])], |x| x[0].broadcast(&minvel_engine::Shape::rowed(R, [2, 3, 4])))
+        .equals(|v| build([R, 2, 3, 4], |[r, _, i, _]| at(&v[0], [R, 3], [r, i])));
+    t.case("broadcast to rows", [whole([3])], |x| x[0].broadcast(&minvel_engine::Shape::rowed(R, [2, 3])))
+        .equals(|v| build([R, 2, 3], |[_, _, i]| v[0][i]));
+    t.case("reshape", [rows([2, 6])], |x| x[0].reshape([3, 4])).equals(|v| v[0].clone());
+    t.case("expand", [whole([2, 3])], |x| x[0].expand(1) * x[0].expand(-1).reshape([2, 3, 1]))
+        .equals(|v| build([2, 3, 3], |[i, j, k]| v[0][i * 3 + k] * v[0][i * 3 + j]));
+    t.case("transpose of rows", [rows([2, 3, 4])], |x| x[0].transpose(&[2, 0, 1]))
+        .equals(|v| build([R, 4, 2, 3], |[r, k, i, j]| at(&v[0], [R, 2, 3, 4], [r, i, j, k])));
+    t.case("transpose of whole", [whole([2, 3, 4])], |x| x[0].transpose(&[1, 2, 0]))
+        .equals(|v| build([3, 4, 2], |[j, k, i]| at(&v[0], [2, 3, 4], [i, j, k])));
+    t.case("t", [rows([2, 3])], |x| x[0].t()).equals(|v| build([R, 3, 2], |[r, j, i]| at(&v[0], [R, 2, 3], [r, i, j])));
+    t.case("slice of rows", [rows([2, 5])], |x| x[0].slice(-1, 1, 3))
+        .equals(|v| build([R, 2, 3], |[r, i, j]| at(&v[0], [R, 2, 5], [r, i, j + 1])));
+    t.case("slice of whole", [whole([5, 2])], |x| x[0].slice(0, 2, 3)).equals(|v| v[0][4..].to_vec());
+    t.case("at", [rows([3, 4])], |x| x[0].at(0, 2)).equals(|v| build([R, 4], |[r, j]| at(&v[0], [R, 3, 4], [r, 2, j])));
+    t.case("pad", [rows([2, 3])], |x| x[0].pad(1, 1, 2)).equals(|v| {
+        build([R, 2, 6], |[r, i, j]| if (1..4).contains(&j) { at(&v[0], [R, 2, 3], [r, i, j - 1]) } else { 0.0 })
+    });
+    t.case("concat of rows with whole", [rows([2, 3]), whole([2, 1]), rows([2, 2])], |x| concat(x, -1)).equals(|v| {
+        build([R, 2, 6], |[r, i, j]| match j {
+            0..3 => at(&v[0], [R, 2, 3], [r, i, j]),
+            3 => v[1][i],
+            _ => at(&v[2], [R, 2, 2], [r, i, j - 4]),
+        })
+    });
+    t.case("concat of whole", [whole([2, 3]), whole([1, 3])], |x| concat(x, 0)).equals(|v| v.concat());
+    t.case("collect", [rows([2])], |x| x[0].collect()).equals(|v| v[0].clone());
+    t.case("distribute", [whole([R, 2])], |x| x[0].distribute()).equals(|v| v[0].clone());
+}
+
+fn reductions(t: &mut Table) {
+    let largest = |x: &mut dyn Iterator<Item = f64>| x.fold(f64::NEG_INFINITY, f64::max);
+    let max3 = move |v: &[f64], [r, j]: [usize; 2]| largest(&mut (0..3).map(|i| at(v, [R, 3, 2], [r, i, j])));
+    let max_r = move |v: &[f64], j: usize| largest(&mut (0..R).map(|r| v[r * 3 + j]));
+    t.case("sum of rows", [rows([3, 2])], |x| x[0].sum(0))
+        .equals(|v| build([R, 2], |[r, j]| total(3, |i| at(&v[0], [R, 3, 2], [r, i, j]))));
+    t.case("sum of whole", [whole([3, 4])], |x| x[0].sum(-1))
+        .equals(|v| build([3], |[i]| total(4, |j| v[0][i * 4 + j])));
+    t.case("mean", [rows([5])], |x| x[0].mean(0)).equals(|v| build([R], |[r]| total(5, |j| v[0][r * 5 + j] / 5.0)));
+    t.case("max_over of rows", [rows([3, 2])], |x| x[0].max_over(0)).equals(move |v| build([R, 2], |i| max3(&v[0], i)));
+    t.case("max_over of whole", [whole([2, 5])], |x| x[0].max_over(1))
+        .equals(move |v| build([2], |[i]| largest(&mut (0..5).map(|j| v[0][i * 5 + j]))));
+    t.case("sum_all", [rows([2, 3])], |x| x[0].sum_all()).equals(|v| build([R], |[r]| total(6, |j| v[0][r * 6 + j])));
+    t.case("sum_rows", [rows([3])], |x| x[0].sum_rows()).equals(|v| build([3], |[j]| total(R, |r| v[0][r * 3 + j])));
+    t.case("mean_rows", [rows([3])], |x| x[0].mean_rows())
+        .equals(|v| build([3], |[j]| total(R, |r| v[0][r * 3 + j] / R as f64)));
+    t.case("max_rows", [rows([3])], |x| x[0].max_rows()).equals(move |v| build([3], |[j]| max_r(&v[0], j)));
+    t.case("logsumexp of rows", [rows([3, 2])], |x| x[0].logsumexp(0))
+        .equals(|v| build([R, 2], |[r, j]| total(3, |i| at(&v[0], [R, 3, 2], [r, i, j]).exp()).ln()));
+    t.case("logsumexp of whole", [whole([6])], |x| x[0].logsumexp(-1)).equals(|v| vec![total(6, |i| v[0][i].exp()).ln()]);
+    t.case("logsumexp_rows", [rows([3])], |x| x[0].logsumexp_rows())
+        .equals(|v| build([3], |[j]| total(R, |r| v[0][r * 3 + j].exp()).ln()));
+    t.case("dot", [rows([3]), rows([3])], |x| x[0].dot(x[1]))
+        .equals(|v| build([R], |[r]| total(3, |j| v[0][r * 3 + j] * v[1][r * 3 + j])));
+    t.case("squared_distances", [rows([2]), whole([5, 2])], |x| x[0].squared_distances(x[1]))
+        .equals(|v| build([R, 5], |[r, m]| total(2, |j| (v[0][r * 2 + j] - v[1][m * 2 + j]).powi(2))));
+    t.case("squared_distances of all pairs", [rows([2])], |x| x[0].squared_distances(x[0].collect()))
+        .equals(|v| build([R, R], |[r, m]| total(2, |j| (v[0][r * 2 + j] - v[0][m * 2 + j]).powi(2))));
+    t.case("kth_smallest", [rows([2])], |x| x[0].collect().kth_smallest(5))
+        .equals(|v| {
+            let mut sorted = v[0].clone();
+            sorted.sort_by(f64::total_cmp);
+            vec![sorted[5]]
+        })
+        .laws = Laws::ValueOnly;
+}
+
+/// A product of `[b, m, k]` and `[b, k, n]`, each with rows or without.
+fn products(t: &mut Table) {
+    for (batch, m, k, n) in [(1, 2, 3, 4), (2, 3, 2, 2), (1, 7, 33, 21)] {
+        for (left, right) in [(true, false), (false, true), (true, true), (false, false)] {
+            let dims = |p: usize, q: usize| if batch == 1 { vec![p, q] } else { vec![batch, p, q] };
+            let side = |r: bool, d: Vec<usize>| if r { rows(d) } else { whole(d) };
+            let kind = |r: bool| if r { "rows" } else { "whole" };
+            let name = format!("matmul of {} by {}, {batch}×{m}×{k}×{n}", kind(left), kind(right));
+            t.case(&name, [side(left, dims(m, k)), side(right, dims(k, n))], |x| x[0].matmul(x[1])).equals(move |v| {
+                let of = |r: bool| if r { R } else { 1 };
+                build([of(left || right), batch, m, n], |[r, b, i, j]| {
+                    let (ra, rb) = (r.min(of(left) - 1), r.min(of(right) - 1));
+                    let a = |p| at(&v[0], [of(left), batch, m, k], [ra, b, i, p]);
+                    total(k, |p| a(p) * at(&v[1], [of(right), batch, k, n], [rb, b, p, j]))
+                })
+            });
+        }
+    }
+    t.case("matmul of row vectors by whole", [rows([3]), whole([3, 2])], |x| x[0].matmul(x[1]))
+        .equals(|v| build([R, 2], |[r, j]| total(3, |k| v[0][r * 3 + k] * v[1][k * 2 + j])));
+    t.case("matmul of row vectors by rows", [rows([3]), rows([3, 2])], |x| x[0].matmul(x[1]))
+        .equals(|v| build([R, 2], |[r, j]| total(3, |k| v[0][r * 3 + k] * v[1][(r * 3 + k) * 2 + j])));
+    for batch in [1, 2] {
+        let dims = move |p: usize| if batch == 1 { vec![3, p] } else { vec![batch, 3, p] };
+        t.case(&format!("contract, {batch} batches"), [rows(dims(2)), rows(dims(4))], |x| x[0].contract(x[1])).equals(
+            move |v| {
+                build([batch, 2, 4], |[b, i, j]| {
+                    let row = |r, m| ((r * batch + b) * 3 + m) as usize;
+                    total(R, |r| total(3, |m| v[0][row(r, m) * 2 + i] * v[1][row(r, m) * 4 + j]))
+                })
+            },
+        );
+    }
+}
+
+fn indices_and_windows(t: &mut Table) {
+    for (kind, index) in [("a row", rows([])), ("rows", rows([3])), ("whole", whole([4]))] {
+        let count = index.rows.unwrap_or(1) * index.dims.iter().product::<usize>();
+        let values = Input { dims: [&index.dims[..], &[2]].concat(), ..index.clone() };
+        let pick = |table: &[f64], index: &[f64]| index.iter().flat_map(|&i| table[i as usize * 2..][..2].to_vec()).collect();
+        let name = |op: &str| format!("{op} by {kind}");
+        t.case(&name("gather"), [whole([5, 2]), index.clone().of(Index(5))], |x| x[0].gather(x[1]))
+            .equals(move |v| pick(&v[0], &v[1]));
+        t.case(&name("scatter"), [values, index.of(Index(5))], |x| x[0].scatter(x[1], 5)).equals(move |v| {
+            assert_eq!(v[1].len(), count);
+            adjoint(|table| pick(table, &v[1]), 10, &v[0])
+        });
+    }
+    // A 5×4 image of two channels, padded or not, and windows of 3×2.
+    const IMAGE: [usize; 3] = [2, 5, 4];
+    for (stride, pad) in [(1, [0, 0]), (2, [1, 1]), (2, [0, 1])] {
+        let window = Window { kernel: [3, 2], stride, pad };
+        let [oh, ow] = window.output([5, 4]);
+        for (kind, side) in [("rows", rows as fn(Vec<usize>) -> Input), ("whole", whole)] {
+            let of = if kind == "rows" { R } else { 1 };
+            let name = |op: &str| format!("{op} of {kind}, stride {stride}, padding {pad:?}");
+            t.case(&name("im2col"), [side(IMAGE.to_vec())], move |x| x[0].im2col(window))
+                .equals(move |v| columns(&v[0], of, IMAGE, window));
+            t.case(&name("col2im"), [side(vec![12, oh * ow])], move |x| x[0].col2im(window, IMAGE))
+                .equals(move |v| adjoint(|image| columns(image, of, IMAGE, window), of * 40, &v[0]));
+            t.case(&name("conv2d"), [side(IMAGE.to_vec()), whole([3, 12])], move |x| x[0].conv2d(x[1], window))
+                .equals(move |v| convolve(&v[0], &v[1], of, IMAGE, window));
+            let transposed = [side(vec![3, oh, ow]), whole([3, 12])];
+            t.case(&name("conv2d_transpose"), transposed, move |x| x[0].conv2d_transpose(x[1], window, IMAGE))
+                .equals(move |v| adjoint(|image| convolve(image, &v[1], of, IMAGE, window), of * 40, &v[0]));
+        }
+    }
+}
+
+/// Points, noise, and the weights of a network with two hidden layers.
+pub fn mvl_inputs() -> [Input; 8] {
+    let layer = |i, o| [whole([i, o]), whole([o])];
+    let [[w1, b1], [w2, b2], [w3, b3]] = [layer(2, 5), layer(5, 4), layer(4, 2)];
+    [rows([2]), rows([2]), w1, b1, w2, b2, w3, b3]
+}
+
+/// E(x) = ⟨x, ψ(x)⟩ with a tanh network ψ.
+pub fn mvl_energy<'g>(x: Expr<'g>, theta: &[Expr<'g>]) -> Expr<'g> {
+    let h = (x.matmul(theta[0]) + theta[1]).tanh();
+    let h = (h.matmul(theta[2]) + theta[3]).tanh();
+    (h.matmul(theta[4]) + theta[5]).dot(x)
+}
+
+/// L = −(2/ε)·[E(x⁻) − E(x) − u·∇E(x)], x⁻ = x − (ε/2)∇E(x) + u, u = √(2ε)·z: as in examples/mvl_step.rs.
+fn mvl_loss<'g>(x: &[Expr<'g>], eps: f64) -> Expr<'g> {
+    let (x, z, theta) = (x[0], x[1], &x[2..]);
+    let energy = mvl_energy(x, theta);
+    let slope = grad(energy, &[x])[0];
+    let u = (2.0 * eps).sqrt() * z;
+    let change = difference(energy, &[(x, u - 0.5 * eps * slope)]);
+    (-2.0 / eps * (change - u.dot(slope))).mean_rows()
+}

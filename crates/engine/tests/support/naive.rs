@@ -1,0 +1,69 @@
+//! Plain loops, to compare with.
+
+use minvel_engine::Window;
+
+/// A tensor from a function of the index.
+pub fn build<const N: usize>(dims: [usize; N], f: impl Fn([usize; N]) -> f64) -> Vec<f64> {
+    let index = |mut flat: usize| {
+        let mut index = [0; N];
+        for axis in (0..N).rev() {
+            index[axis] = flat % dims[axis];
+            flat /= dims[axis];
+        }
+        index
+    };
+    (0..dims.iter().product()).map(|i| f(index(i))).collect()
+}
+
+/// An entry of a tensor.
+pub fn at<const N: usize>(x: &[f64], dims: [usize; N], index: [usize; N]) -> f64 {
+    assert_eq!(x.len(), dims.iter().product::<usize>());
+    x[(0..N).fold(0, |flat, axis| flat * dims[axis] + index[axis])]
+}
+
+/// Σ f(i) for i < n.
+pub fn total(n: usize, f: impl Fn(usize) -> f64) -> f64 {
+    (0..n).map(f).sum()
+}
+
+/// ⟨a, b⟩.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Aᵀy of a linear map A, from its definition: (Aᵀy)ᵢ = ⟨A eᵢ, y⟩.
+pub fn adjoint(map: impl Fn(&[f64]) -> Vec<f64>, len: usize, y: &[f64]) -> Vec<f64> {
+    let unit = |i: usize| (0..len).map(|k| f64::from(u8::from(k == i))).collect::<Vec<_>>();
+    (0..len).map(|i| dot(&map(&unit(i)), y)).collect()
+}
+
+/// A pixel of a padded image.
+fn pixel(image: &[f64], dims: [usize; 4], r: usize, c: usize, y: usize, x: usize, pad: usize) -> f64 {
+    let inside = (pad..pad + dims[2]).contains(&y) && (pad..pad + dims[3]).contains(&x);
+    if inside { at(image, dims, [r, c, y - pad, x - pad]) } else { 0.0 }
+}
+
+/// The windows of images `[channels, height, width]` as columns.
+pub fn columns(images: &[f64], rows: usize, [c, h, w]: [usize; 3], window: Window) -> Vec<f64> {
+    let ([kh, kw], [oh, ow]) = (window.kernel, window.output([h, w]));
+    build([rows, c, kh, kw, oh, ow], |[r, c_, dy, dx, y, x]| {
+        pixel(images, [rows, c, h, w], r, c_, y * window.stride + dy, x * window.stride + dx, window.pad[0])
+    })
+}
+
+/// The convolution as seven nested loops.
+pub fn convolve(images: &[f64], weights: &[f64], rows: usize, [c, h, w]: [usize; 3], window: Window) -> Vec<f64> {
+    let ([kh, kw], [oh, ow]) = (window.kernel, window.output([h, w]));
+    let out = weights.len() / (c * kh * kw);
+    build([rows, out, oh, ow], |[r, o, y, x]| {
+        total(c, |i| {
+            total(kh, |dy| {
+                total(kw, |dx| {
+                    let (py, px) = (y * window.stride + dy, x * window.stride + dx);
+                    let p = pixel(images, [rows, c, h, w], r, i, py, px, window.pad[0]);
+                    p * at(weights, [out, c, kh, kw], [o, i, dy, dx])
+                })
+            })
+        })
+    })
+}
