@@ -56,23 +56,23 @@ impl<'g> Expr<'g> {
         self.atan2(1.0)
     }
 
-    /// sinh x, from e^x − 1, so that it keeps its digits near 0.
+    /// sinh x = (expm1 x − expm1 −x)/2: terms of one sign, so that it keeps its digits near 0 and far from it.
     pub fn sinh(self) -> Expr<'g> {
-        let e = self.expm1();
-        0.5 * (e + e / (e + 1.0))
+        0.5 * (self.expm1() - (-self).expm1())
     }
 
-    /// cosh x.
+    /// cosh x = 1 + 2 sinh² x/2, whose differences do not cancel.
     pub fn cosh(self) -> Expr<'g> {
-        let e = self.abs().exp();
-        0.5 * (e + e.recip())
+        1.0 + 2.0 * (0.5 * self).sinh().square()
     }
 
     /// arsinh x.
     pub fn asinh(self) -> Expr<'g> {
-        let a = self.abs();
+        // Not |x| and sign x, whose derivatives vanish at 0.
+        let side = self.less(0.0).select(self.like(-1.0), self.like(1.0));
+        let a = side * self;
         let root = (a.square() + 1.0).sqrt();
-        self.sign() * (a + a.square() / (root + 1.0)).log1p()
+        side * (a + a.square() / (root + 1.0)).log1p()
     }
 
     /// artanh x.

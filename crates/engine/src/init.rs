@@ -9,6 +9,8 @@ use crate::random::{Draw, Key, Stream};
 pub enum Init {
     /// The same number everywhere.
     Constant(f64),
+    /// N(0, σ²) with the given σ.
+    Normal(f64),
     /// U(±√(6/(fan_in + fan_out))) [glorot2010].
     GlorotUniform,
     /// N(0, 2/(fan_in + fan_out)) [glorot2010].
@@ -35,6 +37,7 @@ impl Init {
         let normal = |std: f64| Stream::new(key, stream | 1 << 31).samples(Draw::Normal).map(move |z| z * std);
         match self {
             Init::Constant(value) => vec![*value; len],
+            Init::Normal(std) => normal(*std).take(len).collect(),
             Init::GlorotUniform => uniform((6.0 / (fan_in + fan_out)).sqrt()).take(len).collect(),
             Init::GlorotNormal => normal((2.0 / (fan_in + fan_out)).sqrt()).take(len).collect(),
             Init::HeUniform => uniform((6.0 / fan_in).sqrt()).take(len).collect(),

@@ -222,8 +222,15 @@ fn transpose<'g>(a: Expr<'g>, order: &[usize]) -> Option<Expr<'g>> {
             let both: Vec<usize> = order.iter().map(|&i| first[i]).collect();
             Some(a.graph.at(node.args[0]).transpose(&both))
         }
+        // (aᵀb)ᵀ = bᵀa.
+        Op::Contract if swaps_last_two(order) => Some(a.graph.at(node.args[1]).contract(a.graph.at(node.args[0]))),
         _ => scaled(a).map(|(c, x)| scale(c, x.transpose(order))),
     }
+}
+
+fn swaps_last_two(order: &[usize]) -> bool {
+    let r = order.len();
+    order[..r - 2].iter().enumerate().all(|(i, &o)| i == o) && order[r - 1] == r - 2
 }
 
 /// Sums of constants, of scaled values, and over axes that were only repeated.

@@ -1,7 +1,7 @@
 //! Matrix products inside a row tile, where the data rows are the lanes and weights are scalars.
 //!
 //! **Statement** `lanes`: C[j][l] = init[j] + Σᵢ w[i,j] · a[i][l];
-//! `rows`: C[i][j] += Σₗ a[i][l] · b[j][l].
+//! `rows`: C[i][j] += scale · Σₗ a[i][l] · b[j][l].
 //! **Conventions** Every output is one chain of fused multiply-adds in the order of the sum, so its
 //! bits depend neither on the instruction set nor on how lanes or columns are split.
 //! `lanes` starts the chain at `init`; `rows` starts it at zero and adds it to C once.
@@ -38,8 +38,8 @@ struct Job<T> {
     c: *mut T,
     c_stride: usize,
     init: Init<T>,
-    /// Add the finished sum to C instead of replacing it.
-    add: bool,
+    /// Add the finished sum, times this, to C instead of replacing it.
+    add: Option<T>,
 }
 
 /// Terms of the sum per pass, so that the slice of `a` in use stays in the first-level cache.
@@ -73,7 +73,7 @@ pub unsafe fn lanes<T: Real>(
     init: Init<T>,
 ) {
     let (turn, a) = (None, a.cast_mut()); // without a turn, `a` is only read
-    let job = Job { n, k, t, w, w_sk, w_sn, turn, a, a_stride, c, c_stride, init, add: false };
+    let job = Job { n, k, t, w, w_sk, w_sn, turn, a, a_stride, c, c_stride, init, add: None };
     // SAFETY: the caller's contract.
     unsafe { run(isa, &job) }
 }
@@ -84,7 +84,7 @@ pub fn rows_scratch(n: usize, len: usize) -> usize {
     len * PANEL + thin + 64 // 64: room to align the panel
 }
 
-/// C[i][j] += Σ_{l<len} a[i·a_stride + l] · b[j·b_stride + l] for i < m, j < n.
+/// C[i][j] += scale · Σ_{l<len} a[i·a_stride + l] · b[j·b_stride + l] for i < m, j < n.
 ///
 /// # Safety
 /// `isa` is available; the pointers are valid for the elements named by the formula; `c` overlaps
@@ -100,6 +100,7 @@ pub unsafe fn rows<T: Real>(
     b_stride: usize,
     c: *mut T,
     c_stride: usize,
+    scale: T,
     scratch: &mut [T],
 ) {
     assert!(scratch.len() >= rows_scratch(n, len));
@@ -119,10 +120,11 @@ pub unsafe fn rows<T: Real>(
             // SAFETY: i + t ≤ m rows of `a` exist; `panel` and `sums` hold PANEL lanes per row.
             unsafe {
                 let turn = Some((a.add(i * a_stride), a_stride));
-                run(isa, &job(n, t, b, b_stride, turn, sums, PANEL, false));
+                run(isa, &job(n, t, b, b_stride, turn, sums, PANEL, None));
                 for l in 0..t {
                     for j in 0..n {
-                        *c.add((i + l) * c_stride + j) += *sums.add(j * PANEL + l);
+                        let at = c.add((i + l) * c_stride + j);
+                        *at = (*sums.add(j * PANEL + l)).mul_add(scale, *at);
                     }
                 }
             }
@@ -133,7 +135,7 @@ pub unsafe fn rows<T: Real>(
             // SAFETY: j + t ≤ n rows of `b` and columns of `c` exist; `panel` holds PANEL lanes.
             unsafe {
                 let turn = Some((b.add(j * b_stride), b_stride));
-                run(isa, &job(m, t, a, a_stride, turn, c.add(j), c_stride, true));
+                run(isa, &job(m, t, a, a_stride, turn, c.add(j), c_stride, Some(scale)));
             }
         }
     }
@@ -176,7 +178,7 @@ unsafe fn product<V: Vector>(job: &Job<V::T>) {
     }
     let mut slice = *job;
     // A sum that is added at the end cannot pause in C.
-    let depth = if job.add { job.k } else { DEPTH };
+    let depth = if job.add.is_some() { job.k } else { DEPTH };
     let mut i = 0;
     loop {
         slice.k = depth.min(job.k - i);
@@ -311,8 +313,8 @@ unsafe fn tile<V: Vector, const RV: usize, const NB: usize, const PART: bool>(jo
         for q in 0..NB {
             for r in 0..RV {
                 let mut y = sum[q][r];
-                if job.add {
-                    y = load(at(q, r)).add(y);
+                if let Some(scale) = job.add {
+                    y = load(at(q, r)).fma(y, V::splat(scale));
                 }
                 if PART { y.store_part(at(q, r), mask) } else { y.store(at(q, r)) }
             }
@@ -426,7 +428,7 @@ mod tests {
                     (a[i0 * a_stride..].as_ptr(), b[j0 * b_stride..].as_ptr(), c[i0 * c_stride + j0..].as_mut_ptr());
                 let mut scratch = vec![T::from_f64(f64::NAN); rows_scratch(j1 - j0, len)];
                 // SAFETY: the vectors above have these sizes and strides.
-                unsafe { rows(isa, i1 - i0, j1 - j0, len, a, a_stride, b, b_stride, c, c_stride, &mut scratch) }
+                unsafe { rows(isa, i1 - i0, j1 - j0, len, a, a_stride, b, b_stride, c, c_stride, T::ONE, &mut scratch) }
             };
             let mut first = before.clone();
             product(Isa::Portable, (0, m), (0, n), &mut first);

@@ -143,7 +143,6 @@ pub(crate) trait Vector: Copy {
     unsafe fn load_part(p: *const Self::T, m: Self::Mask) -> Self;
     unsafe fn store(self, p: *mut Self::T);
     unsafe fn store_part(self, p: *mut Self::T, m: Self::Mask);
-    unsafe fn add(self, other: Self) -> Self;
     /// a · b + self, rounded once.
     unsafe fn fma(self, a: Self, b: Self) -> Self;
     /// dst[l·dst_stride + j] = src[j·src_stride + l] for j, l < BLOCK.
@@ -193,10 +192,6 @@ impl<T: Real> Vector for Portable<T> {
         }
     }
     #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        Portable(std::array::from_fn(|l| self.0[l] + other.0[l]))
-    }
-    #[inline(always)]
     unsafe fn fma(self, a: Self, b: Self) -> Self {
         Portable(std::array::from_fn(|l| a.0[l].mul_add(b.0[l], self.0[l])))
     }
@@ -216,7 +211,7 @@ mod x86 {
     macro_rules! register {
         ($v:ident: [$t:ty; $lanes:literal], tile $tile:literal, span $span:literal, half $half:ty,
          $block:literal, $transpose:ident, mask $m:ident = |$n:ident| $mask:expr,
-         $splat:ident $load:ident $load_part:ident $store:ident $store_part:ident $add:ident $fma:ident) => {
+         $splat:ident $load:ident $load_part:ident $store:ident $store_part:ident $fma:ident) => {
             // SAFETY of every block: the trait's contract (the register exists, the lanes are valid).
             impl Vector for $v {
                 type T = $t;
@@ -254,10 +249,6 @@ mod x86 {
                     unsafe { $store_part(p, m, self) }
                 }
                 #[inline(always)]
-                unsafe fn add(self, other: Self) -> Self {
-                    unsafe { $add(self, other) }
-                }
-                #[inline(always)]
                 unsafe fn fma(self, a: Self, b: Self) -> Self {
                     unsafe { $fma(a, b, self) }
                 }
@@ -272,21 +263,21 @@ mod x86 {
     register!(__m512: [f32; 16], tile 24, span 4, half __m256, 8, transpose8,
         mask __mmask16 = |n| ((1u32 << n) - 1) as __mmask16,
         _mm512_set1_ps _mm512_loadu_ps _mm512_maskz_loadu_ps _mm512_storeu_ps _mm512_mask_storeu_ps
-        _mm512_add_ps _mm512_fmadd_ps);
+        _mm512_fmadd_ps);
     register!(__m512d: [f64; 8], tile 24, span 4, half __m256d, 4, transpose4,
         mask __mmask8 = |n| ((1u32 << n) - 1) as __mmask8,
         _mm512_set1_pd _mm512_loadu_pd _mm512_maskz_loadu_pd _mm512_storeu_pd _mm512_mask_storeu_pd
-        _mm512_add_pd _mm512_fmadd_pd);
+        _mm512_fmadd_pd);
     register!(__m256: [f32; 8], tile 12, span 2, half __m256, 8, transpose8,
         mask __m256i = |n| _mm256_cmpgt_epi32(
             _mm256_set1_epi32(n as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
         _mm256_set1_ps _mm256_loadu_ps mask_load_ps _mm256_storeu_ps _mm256_maskstore_ps
-        _mm256_add_ps _mm256_fmadd_ps);
+        _mm256_fmadd_ps);
     register!(__m256d: [f64; 4], tile 12, span 2, half __m256d, 4, transpose4,
         mask __m256i = |n| _mm256_cmpgt_epi64(
             _mm256_set1_epi64x(n as i64), _mm256_setr_epi64x(0, 1, 2, 3)),
         _mm256_set1_pd _mm256_loadu_pd mask_load_pd _mm256_storeu_pd _mm256_maskstore_pd
-        _mm256_add_pd _mm256_fmadd_pd);
+        _mm256_fmadd_pd);
 
     // The avx2 loads take their mask last; these put it first, as the avx512 ones do.
     #[inline(always)]

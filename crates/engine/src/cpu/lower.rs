@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 
 mod chains;
 mod rows;
+mod sums;
 mod whole;
 
 /// State of the lowering.
@@ -30,6 +31,7 @@ pub(super) struct Lowering<'g> {
     sources: HashMap<Id, usize>,
     /// Copies of views that an instruction needs contiguous.
     copies: HashMap<Id, usize>,
+    sums: sums::Sums,
     /// Partial results of reductions over rows: buffer, and (number of chunks, distance between them).
     partials: HashMap<Id, (usize, (usize, usize))>,
     outputs: Vec<Id>,
@@ -57,6 +59,7 @@ pub(crate) fn plan(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], re
         homes: HashMap::new(),
         sources: HashMap::new(),
         copies: HashMap::new(),
+        sums: sums::Sums::default(),
         partials: HashMap::new(),
         outputs,
         updates,
@@ -65,6 +68,8 @@ pub(crate) fn plan(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], re
         plan: Plan::default(),
     };
     lowering.find_users();
+    lowering.find_sums();
+    lowering.delay();
     lowering.place_leaves();
     lowering.place_results();
     let last = lowering.runs_in.iter().copied().max().unwrap_or(0);
@@ -125,7 +130,12 @@ impl Lowering<'_> {
             Op::Fill(_) | Op::Table(_) | Op::Step => true,
             _ => false,
         };
-        self.live[id as usize] && self.root(id) == id && !leaf
+        self.live[id as usize] && self.root(id) == id && !leaf && !self.is_absorbed(id)
+    }
+
+    /// True for steps on the way to a sum of contractions; the contractions themselves run if they make partial sums.
+    fn is_absorbed(&self, id: Id) -> bool {
+        self.sums.is_hidden(id) && !(self.node(id).op == Op::Contract && self.runs_in[id as usize] % 2 == 1)
     }
 
     /// A row value that is read or drawn rather than computed: it is made anew in each rows stage that needs it.
@@ -134,6 +144,34 @@ impl Lowering<'_> {
         let leaf = matches!(node.op, Op::Input(_) | Op::Variable(_) | Op::Random(..) | Op::Distribute);
         let in_rows = |u: &Id| self.runs_in[*u as usize] % 2 == 1;
         leaf && node.shape.rows.is_some() && self.users[id as usize].iter().all(in_rows)
+    }
+
+    /// True if an output or a new value is read from a node's buffer.
+    fn is_result(&self, id: Id) -> bool {
+        self.outputs.iter().chain(self.updates.iter().map(|(_, value)| value)).any(|&e| self.root(e) == id)
+    }
+
+    /// Moves values without rows to the latest stage that still serves their users: there they can be fused.
+    fn delay(&mut self) {
+        let mut latest = vec![usize::MAX; self.nodes.len()];
+        for id in (0..self.nodes.len()).rev().filter(|&id| self.live[id]) {
+            let node = &self.nodes[id];
+            let movable = node.shape.rows.is_none() && self.runs_in[id] % 2 == 0 && !reduces_rows(&node.op);
+            if movable && latest[id] != usize::MAX {
+                self.runs_in[id] = self.runs_in[id].max(latest[id]);
+            }
+            let rowed = self.runs_in[id] % 2 == 1;
+            for &arg in &node.args {
+                let until = self.runs_in[id] - usize::from(rowed);
+                latest[arg as usize] = latest[arg as usize].min(until);
+            }
+        }
+        for id in 0..self.nodes.len() as Id {
+            let (sum, _) = self.sums.target(id);
+            if self.sums.after(sum).is_some() && sum != id {
+                self.runs_in[id as usize] = self.runs_in[sum as usize];
+            }
+        }
     }
 
     fn find_users(&mut self) {
@@ -153,11 +191,11 @@ impl Lowering<'_> {
     }
 
     /// Fresh memory of `len` elements per replica.
-    fn memory(&mut self, len: usize, per_tile: usize, per_chunk: usize) -> usize {
+    fn memory(&mut self, len: usize, per_row: usize, per_chunk: usize) -> usize {
         let per_replica = len.next_multiple_of(super::tiling::LANES);
         let base = self.plan.memory;
         self.plan.memory += per_replica * self.replicas;
-        self.buffer(Buffer { home: Home::Memory, base, per_replica, per_tile, per_chunk })
+        self.buffer(Buffer { home: Home::Memory, base, per_replica, per_row, per_chunk })
     }
 
     /// Constants shared by all replicas.
@@ -165,7 +203,7 @@ impl Lowering<'_> {
         let base = self.plan.memory;
         self.plan.memory += values.len().next_multiple_of(super::tiling::LANES);
         self.plan.constants.push((base, values));
-        self.buffer(Buffer { home: Home::Memory, base, per_replica: 0, per_tile: 0, per_chunk: 0 })
+        self.buffer(Buffer { home: Home::Memory, base, per_replica: 0, per_row: 0, per_chunk: 0 })
     }
 
     fn place_leaves(&mut self) {
@@ -174,7 +212,7 @@ impl Lowering<'_> {
                 continue;
             }
             let Node { op, shape, .. } = self.node(id).clone();
-            let external = |home| Buffer { home, base: 0, per_replica: shape.len(), per_tile: 0, per_chunk: 0 };
+            let external = |home| Buffer { home, base: 0, per_replica: shape.len(), per_row: 0, per_chunk: 0 };
             let buffer = match op {
                 Op::Input(name) => {
                     let slot = self.plan.inputs.len();
@@ -217,7 +255,7 @@ impl Lowering<'_> {
                 && !self.homes.contains_key(&value);
             if direct {
                 let per_replica = shape.len();
-                let buffer = Buffer { home: Home::Next(slot), base: 0, per_replica, per_tile: 0, per_chunk: 0 };
+                let buffer = Buffer { home: Home::Next(slot), base: 0, per_replica, per_row: 0, per_chunk: 0 };
                 let buffer = self.buffer(buffer);
                 self.homes.insert(value, buffer);
             }
@@ -227,7 +265,7 @@ impl Lowering<'_> {
             // Exactly `len` apart, so that the replicas of an output form one array.
             let base = self.plan.memory;
             self.plan.memory += (shape.len() * self.replicas).next_multiple_of(super::tiling::LANES);
-            let buffer = Buffer { home: Home::Memory, base, per_replica: shape.len(), per_tile: 0, per_chunk: 0 };
+            let buffer = Buffer { home: Home::Memory, base, per_replica: shape.len(), per_row: 0, per_chunk: 0 };
             let buffer = self.buffer(buffer);
             self.plan.outputs.push((buffer, shape));
         }
@@ -295,7 +333,7 @@ impl Lowering<'_> {
 
     fn next_value(&mut self, slot: usize, shape: &Shape) -> usize {
         let per_replica = shape.len();
-        self.buffer(Buffer { home: Home::Next(slot), base: 0, per_replica, per_tile: 0, per_chunk: 0 })
+        self.buffer(Buffer { home: Home::Next(slot), base: 0, per_replica, per_row: 0, per_chunk: 0 })
     }
 
     fn copy_to(&mut self, id: Id, buffer: usize) -> Instr {

@@ -4,7 +4,6 @@
 use super::isa::dispatch;
 use super::plan::*;
 use super::run::{Place, Worker};
-use super::tiling::Tiling;
 use crate::math::Real;
 use crate::op::Window;
 use crate::random::{self, Draw, Site};
@@ -17,10 +16,10 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
     // SAFETY of all blocks: the contract of this function.
     unsafe {
         match instr {
-            Instr::Load { from, features, to } => {
+            Instr::Load { from, features, to, stride } => {
                 let from = place.resolve(worker, *from).add(place.first_row * features);
                 let to = place.resolve(worker, *to);
-                load(worker.isa, from, *features, to, place.pitch, place.valid(), place.lanes());
+                load(worker.isa, from, *features, to, *stride, place.valid(), place.lanes());
             }
             Instr::Save { from, to } => {
                 let features: usize = from.dims.iter().product();
@@ -32,7 +31,7 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
                     }
                 });
             }
-            Instr::Random { draw, stream, features, rows, to } => {
+            Instr::Random { draw, stream, features, rows, to, stride } => {
                 let to = place.resolve(worker, *to);
                 let rows_total = rows.unwrap_or(1) as u32;
                 let site = Site { key: place.key(), stream: *stream, step: place.clock.step, rows: rows_total };
@@ -40,7 +39,7 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
                 match rows {
                     Some(_) => {
                         let rows = first..first + place.valid() as u32;
-                        noise(worker.isa, *draw, &site, rows, *features as u32, to, place.pitch);
+                        noise(worker.isa, *draw, &site, rows, *features as u32, to, *stride);
                     }
                     None => flat_noise(worker.isa, *draw, &site, std::slice::from_raw_parts_mut(to, *features)),
                 }
@@ -48,44 +47,52 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
             Instr::Fill { to, len, value } => {
                 std::slice::from_raw_parts_mut(place.resolve(worker, *to), *len).fill(T::from_f64(*value));
             }
+            Instr::FillLanes { to, features, stride, value } => {
+                let to = place.resolve(worker, *to);
+                for f in 0..*features {
+                    std::slice::from_raw_parts_mut(to.add(f * stride), place.lanes()).fill(T::from_f64(*value));
+                }
+            }
             Instr::Copy { from, to, lanes } => copy(from, to, *lanes, worker, place),
-            Instr::Im2col { window, image, from, to, rowed } => {
+            Instr::Im2col { window, image, from, to, strides: [from_stride, to_stride], rowed } => {
                 let (from, to) = (place.resolve(worker, *from) as *const T, place.resolve(worker, *to));
-                let (pitch, lanes) = if *rowed { (place.pitch, place.lanes()) } else { (1, 1) };
+                let lanes = if *rowed { place.lanes() } else { 1 };
                 windows(window, *image, |pixel, column| {
-                    let to = std::slice::from_raw_parts_mut(to.add(column * pitch), lanes);
+                    let to = std::slice::from_raw_parts_mut(to.add(column * to_stride), lanes);
                     match pixel {
-                        Some(pixel) => to.copy_from_slice(std::slice::from_raw_parts(from.add(pixel * pitch), lanes)),
+                        Some(pixel) => to.copy_from_slice(std::slice::from_raw_parts(from.add(pixel * from_stride), lanes)),
                         None => to.fill(T::ZERO),
                     }
                 });
             }
-            Instr::Col2im { window, image, from, to, rowed } => {
+            Instr::Col2im { window, image, from, to, strides: [from_stride, to_stride], rowed } => {
                 let (from, to) = (place.resolve(worker, *from) as *const T, place.resolve(worker, *to));
-                let (pitch, lanes) = if *rowed { (place.pitch, place.lanes()) } else { (1, 1) };
-                std::slice::from_raw_parts_mut(to, image.iter().product::<usize>() * pitch).fill(T::ZERO);
+                let lanes = if *rowed { place.lanes() } else { 1 };
+                for pixel in 0..image.iter().product() {
+                    std::slice::from_raw_parts_mut(to.add(pixel * to_stride), lanes).fill(T::ZERO);
+                }
                 windows(window, *image, |pixel, column| {
                     if let Some(pixel) = pixel {
                         for l in 0..lanes {
-                            *to.add(pixel * pitch + l) += *from.add(column * pitch + l);
+                            *to.add(pixel * to_stride + l) += *from.add(column * from_stride + l);
                         }
                     }
                 });
             }
-            Instr::Gather { table, len, width, index, to, rowed } => {
-                gather(*table, *len, *width, index, *to, *rowed, worker, place);
+            Instr::Gather { table, len, width, index, to, stride, rowed } => {
+                gather(*table, *len, *width, index, *to, *stride, *rowed, worker, place);
             }
             Instr::Scatter { to, len, width, index, values, rows } => {
-                scatter(*to, *len, *width, index, values, rows.as_ref(), worker, place);
+                scatter(*to, *len, *width, index, values, *rows, worker, place);
             }
             Instr::Collect { from, to, rows } => {
                 let features: usize = from.dims.iter().product();
                 let to = place.resolve(worker, *to);
-                each_row(rows, |tile, row, lane| {
-                    let source = place.resolve_tile(worker, from.at, tile) as *const T;
-                    each_offset(&from.dims, &from.strides, |f, offset| {
-                        *to.add(row * features + f) = *source.add(offset + lane * from.lane);
-                    });
+                let source = place.resolve(worker, from.at) as *const T;
+                each_offset(&from.dims, &from.strides, |f, offset| {
+                    for row in 0..*rows {
+                        *to.add(row * features + f) = *source.add(offset + row * from.lane);
+                    }
                 });
             }
             Instr::Kth { k, len, from, copy, to } => {
@@ -95,7 +102,7 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
                 let order = |a: &T, b: &T| a.to_f64().total_cmp(&b.to_f64());
                 *place.resolve(worker, *to) = *copy.select_nth_unstable_by(*k, order).1;
             }
-            Instr::Chain(_) | Instr::Product(_) | Instr::Contraction(_) => unreachable!("not a move"),
+            Instr::Chain(_) | Instr::Product(_) | Instr::Contraction(_) | Instr::Contractions { .. } => unreachable!("not a move"),
         }
     }
 }
@@ -231,11 +238,12 @@ unsafe fn gather<T: Real>(
     width: usize,
     index: &Array,
     to: Ptr,
+    stride: usize,
     rowed: bool,
     worker: &mut Worker<T>,
     place: &Place<T>,
 ) {
-    let (pitch, rows) = if rowed { (place.pitch, place.valid()) } else { (1, 1) };
+    let rows = if rowed { place.valid() } else { 1 };
     // SAFETY: the contract of this function; indices are checked.
     unsafe {
         let (table, to) = (place.resolve(worker, table) as *const T, place.resolve(worker, to));
@@ -244,20 +252,10 @@ unsafe fn gather<T: Real>(
             for l in 0..rows {
                 let entry = table.add(checked_index(*indices.add(offset + l * index.lane), len) * width);
                 for j in 0..width {
-                    *to.add((i * width + j) * pitch + l) = *entry.add(j);
+                    *to.add((i * width + j) * stride + l) = *entry.add(j);
                 }
             }
         });
-    }
-}
-
-/// Visits the rows of a tiling in order: tile, row, lane within the tile.
-fn each_row(tiling: &Tiling, mut visit: impl FnMut(usize, usize, usize)) {
-    for tile in 0..tiling.tiles() {
-        let rows = tiling.tile(tile);
-        for (lane, row) in rows.enumerate() {
-            visit(tile, row, lane);
-        }
     }
 }
 
@@ -269,7 +267,7 @@ unsafe fn scatter<T: Real>(
     width: usize,
     index: &Array,
     values: &Array,
-    rows: Option<&Tiling>,
+    rows: usize,
     worker: &mut Worker<T>,
     place: &Place<T>,
 ) {
@@ -277,9 +275,9 @@ unsafe fn scatter<T: Real>(
     unsafe {
         let to = place.resolve(worker, to);
         std::slice::from_raw_parts_mut(to, len * width).fill(T::ZERO);
-        let mut add = |tile: usize, lane: usize| {
-            let indices = place.resolve_tile(worker, index.at, tile) as *const T;
-            let source = place.resolve_tile(worker, values.at, tile) as *const T;
+        let indices = place.resolve(worker, index.at) as *const T;
+        let source = place.resolve(worker, values.at) as *const T;
+        for lane in 0..rows {
             // Entry (i, j) of the values belongs to index i: walk the values and find i from the position.
             each_offset(&values.dims, &values.strides, |position, offset| {
                 let (i, j) = (position / width, position % width);
@@ -292,10 +290,6 @@ unsafe fn scatter<T: Real>(
                 let entry = checked_index(*indices.add(at + lane * index.lane), len);
                 *to.add(entry * width + j) += *source.add(offset + lane * values.lane);
             });
-        };
-        match rows {
-            Some(tiling) => each_row(tiling, |tile, _, lane| add(tile, lane)),
-            None => add(0, 0),
         }
     }
 }

@@ -25,13 +25,14 @@ pub(crate) enum Home {
     Next(usize),
 }
 
-/// A buffer: base address and the distances between replicas, tiles and chunks.
+/// A buffer: base address and the distances between replicas, rows and chunks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer {
     pub home: Home,
     pub base: usize,
     pub per_replica: usize,
-    pub per_tile: usize,
+    /// 1 for row values kept in memory, feature after feature: a tile starts at its first row.
+    pub per_row: usize,
     pub per_chunk: usize,
 }
 
@@ -155,7 +156,7 @@ pub(crate) struct Product {
     pub turns: [Turn; 2],
 }
 
-/// `C[i][j] += Σ_l a[i][l]·b[j][l]` over the valid lanes.
+/// `C[i][j] += scale·Σ_l a[i][l]·b[j][l]` over the valid lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Contraction {
     pub m: usize,
@@ -165,89 +166,39 @@ pub(crate) struct Contraction {
     pub b: Ptr,
     pub b_stride: usize,
     pub c: Ptr,
+    pub scale: f64,
     /// Batch, and the feature axis that is summed along with the rows; `w` is a's step, `a` is b's.
     pub turns: [Turn; 2],
 }
 
 #[derive(Clone, Debug)]
+#[rustfmt::skip] // one line per instruction reads best
 pub(crate) enum Instr {
     Chain(Chain),
     Product(Product),
     Contraction(Contraction),
-    /// Row-major rows `[features]` at `from` into a tile.
-    Load {
-        from: Ptr,
-        features: usize,
-        to: Ptr,
-    },
+    /// Several contractions over all rows into one matrix, which starts at zero.
+    Contractions { terms: Vec<Contraction>, rows: usize },
+    /// Row-major rows `[features]` at `from` into a tile; features `stride` apart.
+    Load { from: Ptr, features: usize, to: Ptr, stride: usize },
     /// A tile value into row-major rows.
-    Save {
-        from: Array,
-        to: Ptr,
-    },
-    Random {
-        draw: Draw,
-        stream: u32,
-        features: usize,
-        rows: Option<usize>,
-        to: Ptr,
-    },
-    Fill {
-        to: Ptr,
-        len: usize,
-        value: f64,
-    },
+    Save { from: Array, to: Ptr },
+    Random { draw: Draw, stream: u32, features: usize, rows: Option<usize>, to: Ptr, stride: usize },
+    Fill { to: Ptr, len: usize, value: f64 },
+    /// The same number in every lane of every feature of a tile value.
+    FillLanes { to: Ptr, features: usize, stride: usize, value: f64 },
     /// A strided copy, over lanes if rowed.
-    Copy {
-        from: Array,
-        to: Array,
-        lanes: Lanes,
-    },
-    Im2col {
-        window: Window,
-        image: [usize; 3],
-        from: Ptr,
-        to: Ptr,
-        rowed: bool,
-    },
-    Col2im {
-        window: Window,
-        image: [usize; 3],
-        from: Ptr,
-        to: Ptr,
-        rowed: bool,
-    },
-    /// `to[i, j] = table[index[i], j]` for `count` indices per row and entries of `width`.
-    Gather {
-        table: Ptr,
-        len: usize,
-        width: usize,
-        index: Array,
-        to: Ptr,
-        rowed: bool,
-    },
+    Copy { from: Array, to: Array, lanes: Lanes },
+    /// `strides`: distance between neighbouring features of `from` and of `to`.
+    Im2col { window: Window, image: [usize; 3], from: Ptr, to: Ptr, strides: [usize; 2], rowed: bool },
+    Col2im { window: Window, image: [usize; 3], from: Ptr, to: Ptr, strides: [usize; 2], rowed: bool },
+    /// `to[i, j] = table[index[i], j]`, entries of `width`.
+    Gather { table: Ptr, len: usize, width: usize, index: Array, to: Ptr, stride: usize, rowed: bool },
     /// `to[index[i], j] += values[i, j]`, over all rows of a stored value in order.
-    Scatter {
-        to: Ptr,
-        len: usize,
-        width: usize,
-        index: Array,
-        values: Array,
-        rows: Option<Tiling>,
-    },
+    Scatter { to: Ptr, len: usize, width: usize, index: Array, values: Array, rows: usize },
     /// A stored row value as a matrix `[rows, features]`.
-    Collect {
-        from: Array,
-        to: Ptr,
-        rows: Tiling,
-    },
-    Kth {
-        k: usize,
-        len: usize,
-        from: Array,
-        copy: Ptr,
-        to: Ptr,
-    },
+    Collect { from: Array, to: Ptr, rows: usize },
+    Kth { k: usize, len: usize, from: Array, copy: Ptr, to: Ptr },
 }
 
 impl Instr {
@@ -281,9 +232,10 @@ impl Instr {
             }
             Instr::Product(p) => vec![p.w, p.a, p.c],
             Instr::Contraction(c) => vec![c.a, c.b, c.c],
+            Instr::Contractions { terms, .. } => terms.iter().flat_map(|c| [c.a, c.b, c.c]).collect(),
             Instr::Load { from, to, .. } => vec![*from, *to],
             Instr::Save { from, to } => vec![from.at, *to],
-            Instr::Random { to, .. } | Instr::Fill { to, .. } => vec![*to],
+            Instr::Random { to, .. } | Instr::Fill { to, .. } | Instr::FillLanes { to, .. } => vec![*to],
             Instr::Copy { from, to, .. } => vec![from.at, to.at],
             Instr::Im2col { from, to, .. } | Instr::Col2im { from, to, .. } => vec![*from, *to],
             Instr::Gather { table, index, to, .. } => vec![*table, index.at, *to],

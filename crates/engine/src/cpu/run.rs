@@ -11,6 +11,7 @@ use super::team::Team;
 use super::tiling::{LANES, Tiling};
 use crate::math::Real;
 use crate::random::Key;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -52,7 +53,7 @@ impl<T: Real> Worker<T> {
     }
 }
 
-/// Where a task is: the memory it may touch, its replica, chunk, tile and rows.
+/// Where a task is: the memory it may touch, its replica, chunk and rows.
 pub(crate) struct Place<'a, T> {
     plan: &'a Plan,
     memory: *mut T,
@@ -62,7 +63,6 @@ pub(crate) struct Place<'a, T> {
     pub clock: Clock,
     first_replica: u32,
     pub replica: usize,
-    pub tile: usize,
     chunk: usize,
     pub first_row: usize,
     rows: usize,
@@ -98,15 +98,6 @@ impl<T> Place<'_, T> {
     /// # Safety
     /// The plan's buffers fit the memory, inputs and variables of the run.
     pub unsafe fn resolve(&self, worker: &mut Worker<T>, at: Ptr) -> *mut T {
-        // SAFETY: the caller's contract.
-        unsafe { self.resolve_tile(worker, at, self.tile) }
-    }
-
-    /// The address of a place in another tile of a stored value.
-    ///
-    /// # Safety
-    /// As [`Place::resolve`].
-    pub unsafe fn resolve_tile(&self, worker: &mut Worker<T>, at: Ptr, tile: usize) -> *mut T {
         let b = &self.plan.buffers[at.buffer];
         let (ptr, per_replica) = match b.home {
             Home::Memory => (self.memory, b.per_replica),
@@ -115,7 +106,7 @@ impl<T> Place<'_, T> {
             Home::Variable(i) => (self.variables[i].ptr, self.variables[i].per_replica),
             Home::Next(i) => (self.next[i].ptr, self.next[i].per_replica),
         };
-        let offset = b.base + self.replica * per_replica + tile * b.per_tile + self.chunk * b.per_chunk;
+        let offset = b.base + self.replica * per_replica + self.first_row * b.per_row + self.chunk * b.per_chunk;
         // SAFETY: the caller's contract.
         unsafe { ptr.add(offset + at.offset) }
     }
@@ -170,7 +161,6 @@ impl<T: Real> Executor<T> {
                     clock,
                     first_replica,
                     replica: 0,
-                    tile: 0,
                     chunk: 0,
                     first_row: 0,
                     rows: 0,
@@ -207,6 +197,7 @@ fn tasks(stage: &Stage, replicas: usize) -> usize {
 fn pieces(instr: &Instr) -> usize {
     match instr {
         Instr::Chain(chain) => chain.pieces(),
+        Instr::Contractions { terms, rows } => terms[0].pieces(*rows),
         _ => 1,
     }
 }
@@ -262,7 +253,6 @@ unsafe fn run_chunk<T: Real>(
     }
     for tile in tiling.chunk(place.chunk) {
         let rows = tiling.tile(tile);
-        place.tile = tile;
         place.first_row = rows.start;
         place.rows = rows.len();
         for instr in instrs {
@@ -270,7 +260,7 @@ unsafe fn run_chunk<T: Real>(
             unsafe { run_instr(instr, worker, place, 0, 1) };
         }
     }
-    place.tile = 0;
+    place.first_row = 0;
     place.chunk = 0;
 }
 
@@ -282,7 +272,8 @@ unsafe fn run_instr<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: &Plac
         match instr {
             Instr::Chain(chain) => chain.run(worker, place, piece, pieces),
             Instr::Product(p) => product(p, worker, place),
-            Instr::Contraction(c) => contraction(c, worker, place),
+            Instr::Contraction(c) => contraction(c, 0..c.m, place.valid(), worker, place),
+            Instr::Contractions { terms, rows } => contractions(terms, *rows, piece, pieces, worker, place),
             other => moves::run(other, worker, place),
         }
     }
@@ -313,19 +304,57 @@ unsafe fn product<T: Real>(p: &Product, worker: &mut Worker<T>, place: &Place<T>
     }
 }
 
-unsafe fn contraction<T: Real>(p: &Contraction, worker: &mut Worker<T>, place: &Place<T>) {
+impl Contraction {
+    /// Groups of rows of C that threads can compute apart: blocks of 64, as long as there is enough to do.
+    fn pieces(&self, rows: usize) -> usize {
+        if self.m * self.n * rows < 1 << 18 { 1 } else { self.m.div_ceil(64) }
+    }
+}
+
+/// Rows `part` of C, summed over the first `rows` lanes.
+unsafe fn contraction<T: Real>(
+    p: &Contraction,
+    part: Range<usize>,
+    rows: usize,
+    worker: &mut Worker<T>,
+    place: &Place<T>,
+) {
     // SAFETY: the plan's places and extents fit the memory of the run.
     unsafe {
         let (a, b, c) = (place.resolve(worker, p.a), place.resolve(worker, p.b), place.resolve(worker, p.c));
         let [outer, inner] = p.turns;
         for i in 0..outer.count {
             for j in 0..inner.count {
-                let a = a.add(i * outer.w + j * inner.w);
+                let a = a.add(i * outer.w + j * inner.w + part.start * p.a_stride);
                 let b = b.add(i * outer.a + j * inner.a);
-                let c = c.add(i * outer.c + j * inner.c);
-                let scratch = &mut worker.scratch[..];
-                gemm::rows(worker.isa, p.m, p.n, place.valid(), a, p.a_stride, b, p.b_stride, c, p.n, scratch);
+                let c = c.add(i * outer.c + j * inner.c + part.start * p.n);
+                let (isa, scale, scratch) = (worker.isa, T::from_f64(p.scale), &mut worker.scratch[..]);
+                gemm::rows(isa, part.len(), p.n, rows, a, p.a_stride, b, p.b_stride, c, p.n, scale, scratch);
             }
+        }
+    }
+}
+
+/// Piece `piece` of C from all terms.
+unsafe fn contractions<T: Real>(
+    terms: &[Contraction],
+    rows: usize,
+    piece: usize,
+    pieces: usize,
+    worker: &mut Worker<T>,
+    place: &Place<T>,
+) {
+    let first = &terms[0];
+    let part = piece * first.m / pieces..(piece + 1) * first.m / pieces;
+    // SAFETY: the plan's places and extents fit the memory of the run; pieces are disjoint rows of C.
+    unsafe {
+        let c = place.resolve(worker, first.c);
+        for batch in 0..first.turns[0].count {
+            let block = c.add(batch * first.turns[0].c + part.start * first.n);
+            std::slice::from_raw_parts_mut(block, part.len() * first.n).fill(T::ZERO);
+        }
+        for term in terms {
+            contraction(term, part.clone(), rows, worker, place);
         }
     }
 }

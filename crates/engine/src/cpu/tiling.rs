@@ -37,6 +37,12 @@ impl Tiling {
         self.vectors.div_ceil(self.tiles) * LANES
     }
 
+    /// The distance between two features of a value whose rows are all kept: an odd number of cache lines, so that the
+    /// same rows of many features do not fall into the same cache sets.
+    pub fn stored_pitch(&self) -> usize {
+        (self.vectors | 1) * LANES
+    }
+
     /// The rows of a tile.
     pub fn tile(&self, index: usize) -> Range<usize> {
         let start = |t: usize| (t * self.vectors / self.tiles * LANES).min(self.rows);

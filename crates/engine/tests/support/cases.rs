@@ -8,7 +8,9 @@ use minvel_engine::{Expr, Window, concat, difference, grad};
 pub enum Domain {
     /// (−1.5, 1.5), with an exact 0.
     Line,
-    /// ±(0.2, 1.5): away from kinks and poles at 0.
+    /// ±(0.2, 1.5): away from a kink at 0, which only large steps may cross.
+    Kinked,
+    /// ±(0.2, 1.5): away from a pole at 0.
     Nonzero,
     /// (0.4, 2).
     Positive,
@@ -17,7 +19,7 @@ pub enum Domain {
     /// Whole numbers below n, which are never moved.
     Index(usize),
 }
-use Domain::{Index, Line, Nonzero, Positive, Unit};
+use Domain::{Index, Kinked, Line, Nonzero, Positive, Unit};
 
 /// Which laws hold besides that of values.
 #[derive(Clone, Copy, PartialEq)]
@@ -84,7 +86,7 @@ impl Table {
     }
 
     /// A function of one argument, with rows and without.
-    fn unary(&mut self, name: &str, domain: Domain, f: for<'g> fn(Expr<'g>) -> Expr<'g>, std: fn(f64) -> f64) {
+    fn unary(&mut self, &(name, domain, f, std): &Function) {
         for (kind, input) in [("rows", rows([3])), ("whole", whole([2, 5]))] {
             let name = format!("{name} of {kind}");
             self.case(&name, [input.of(domain)], move |x| f(x[0])).equals(move |v| v[0].iter().map(|&x| std(x)).collect());
@@ -92,9 +94,14 @@ impl Table {
     }
 
     /// A function of two arguments: of equal shapes, and of a row value with a smaller one in either place.
-    fn binary(&mut self, name: &str, f: for<'g> fn(Expr<'g>, Expr<'g>) -> Expr<'g>, std: fn(f64, f64) -> f64) {
-        let (full, small) = (rows([2, 3]).of(Nonzero), whole([3]).of(Nonzero));
-        let one = rows([2, 1]).of(Nonzero);
+    fn binary(
+        &mut self,
+        name: &str,
+        domain: Domain,
+        f: for<'g> fn(Expr<'g>, Expr<'g>) -> Expr<'g>,
+        std: fn(f64, f64) -> f64,
+    ) {
+        let (full, one, small) = (rows([2, 3]).of(domain), rows([2, 1]).of(domain), whole([3]).of(domain));
         for (kind, a, b) in [
             ("rows and rows", full.clone(), full.clone()),
             ("rows and whole", full.clone(), small.clone()),
@@ -102,12 +109,14 @@ impl Table {
             ("a column and rows", one, full),
             ("whole and whole", small.clone(), small),
         ] {
-            let (na, nb) = (a.dims.len(), a.dims.clone());
-            let column = na == 2 && nb[1] == 1;
             self.case(&format!("{name} of {kind}"), [a, b], move |x| f(x[0], x[1])).equals(move |v| {
-                let len = v[0].len().max(v[1].len());
-                let pick = |x: &[f64], i: usize| x[if column && x.len() < len { i / 3 } else { i % x.len() }];
-                (0..len).map(|i| std(pick(&v[0], i), pick(&v[1], i))).collect()
+                let pick = |x: &[f64], [r, i, j]: [usize; 3]| match x.len() {
+                    3 => x[j],
+                    n if n == R * 2 => x[r * 2 + i],
+                    _ => at(x, [R, 2, 3], [r, i, j]),
+                };
+                let dims = if v[0].len().max(v[1].len()) == 3 { [1, 1, 3] } else { [R, 2, 3] };
+                build(dims, |i| std(pick(&v[0], i), pick(&v[1], i)))
             });
         }
     }
@@ -128,57 +137,71 @@ pub fn all() -> Vec<Case> {
     reductions(&mut table);
     products(&mut table);
     indices_and_windows(&mut table);
-    table.case("the loss of minimum velocity learning", mvl_inputs(), |x| mvl_loss(x, 0.1));
+    table.case("the loss of minimum velocity learning", mvl_inputs(), |x| {
+        let ([step, along], energy) = (mvl_step(x, 0.1), mvl_energy(x[0], &x[2..]));
+        mvl_loss(difference(energy, &[(x[0], step)]), along, 0.1)
+    });
     table.0
 }
 
+/// Name, domain, expression, and the same by std.
+type Function = (&'static str, Domain, for<'g> fn(Expr<'g>) -> Expr<'g>, fn(f64) -> f64);
+
+/// Functions of one argument.
+pub const FUNCTIONS: &[Function] = &[
+    ("neg", Line, |x| -x, |x| -x),
+    ("abs", Kinked, |x| x.abs(), f64::abs),
+    ("sign", Kinked, |x| x.sign(), f64::signum),
+    ("floor", Kinked, |x| x.floor(), f64::floor),
+    ("recip", Nonzero, |x| x.recip(), f64::recip),
+    ("sqrt", Positive, |x| x.sqrt(), f64::sqrt),
+    ("rsqrt", Positive, |x| x.rsqrt(), |x| 1.0 / x.sqrt()),
+    ("exp", Line, |x| x.exp(), f64::exp),
+    ("expm1", Line, |x| x.expm1(), f64::exp_m1),
+    ("log", Positive, |x| x.log(), f64::ln),
+    ("log1p", Unit, |x| x.log1p(), f64::ln_1p),
+    ("tanh", Line, |x| x.tanh(), f64::tanh),
+    ("sigmoid", Line, |x| x.sigmoid(), |x| 1.0 / (1.0 + (-x).exp())),
+    ("softplus", Line, |x| x.softplus(), |x| x.exp().ln_1p()),
+    ("sin", Line, |x| x.sin(), f64::sin),
+    ("cos", Line, |x| x.cos(), f64::cos),
+    ("square", Line, |x| x.square(), |x| x * x),
+    ("powi 0", Line, |x| x.powi(0), |x| x.powi(0)),
+    ("powi 3", Line, |x| x.powi(3), |x| x.powi(3)),
+    ("powi 6", Line, |x| x.powi(6), |x| x.powi(6)),
+    ("powi -2", Nonzero, |x| x.powi(-2), |x| x.powi(-2)),
+    ("silu", Line, |x| x.silu(), |x| x / (1.0 + (-x).exp())),
+    ("elu", Kinked, |x| x.elu(), |x| if x > 0.0 { x } else { x.exp_m1() }),
+    ("relu", Kinked, |x| x.relu(), |x| x.max(0.0)),
+    ("tan", Unit, |x| x.tan(), f64::tan),
+    ("asin", Unit, |x| x.asin(), f64::asin),
+    ("acos", Unit, |x| x.acos(), f64::acos),
+    ("atan", Line, |x| x.atan(), f64::atan),
+    ("sinh", Line, |x| x.sinh(), f64::sinh),
+    ("cosh", Line, |x| x.cosh(), f64::cosh),
+    ("asinh", Line, |x| x.asinh(), f64::asinh),
+    ("atanh", Unit, |x| x.atanh(), f64::atanh),
+];
+
+fn truth(t: bool) -> f64 {
+    f64::from(u8::from(t))
+}
+
 fn elementwise(t: &mut Table) {
-    let truth = |t: bool| f64::from(u8::from(t));
-    t.unary("neg", Line, |x| -x, |x| -x);
-    t.unary("abs", Nonzero, |x| x.abs(), f64::abs);
-    t.unary("sign", Nonzero, |x| x.sign(), f64::signum);
-    t.unary("floor", Nonzero, |x| x.floor(), f64::floor);
-    t.unary("recip", Nonzero, |x| x.recip(), f64::recip);
-    t.unary("sqrt", Positive, |x| x.sqrt(), f64::sqrt);
-    t.unary("rsqrt", Positive, |x| x.rsqrt(), |x| 1.0 / x.sqrt());
-    t.unary("exp", Line, |x| x.exp(), f64::exp);
-    t.unary("expm1", Line, |x| x.expm1(), f64::exp_m1);
-    t.unary("log", Positive, |x| x.log(), f64::ln);
-    t.unary("log1p", Unit, |x| x.log1p(), f64::ln_1p);
-    t.unary("tanh", Line, |x| x.tanh(), f64::tanh);
-    t.unary("sigmoid", Line, |x| x.sigmoid(), |x| 1.0 / (1.0 + (-x).exp()));
-    t.unary("softplus", Line, |x| x.softplus(), |x| x.exp().ln_1p());
-    t.unary("sin", Line, |x| x.sin(), f64::sin);
-    t.unary("cos", Line, |x| x.cos(), f64::cos);
-    t.unary("square", Line, |x| x.square(), |x| x * x);
-    t.unary("powi 0", Line, |x| x.powi(0), |x| x.powi(0));
-    t.unary("powi 3", Line, |x| x.powi(3), |x| x.powi(3));
-    t.unary("powi 6", Line, |x| x.powi(6), |x| x.powi(6));
-    t.unary("powi -2", Nonzero, |x| x.powi(-2), |x| x.powi(-2));
-    t.unary("silu", Line, |x| x.silu(), |x| x / (1.0 + (-x).exp()));
-    t.unary("elu", Nonzero, |x| x.elu(), |x| if x > 0.0 { x } else { x.exp_m1() });
-    t.unary("relu", Nonzero, |x| x.relu(), |x| x.max(0.0));
-    t.unary("tan", Unit, |x| x.tan(), f64::tan);
-    t.unary("asin", Unit, |x| x.asin(), f64::asin);
-    t.unary("acos", Unit, |x| x.acos(), f64::acos);
-    t.unary("atan", Line, |x| x.atan(), f64::atan);
-    t.unary("sinh", Line, |x| x.sinh(), f64::sinh);
-    t.unary("cosh", Line, |x| x.cosh(), f64::cosh);
-    t.unary("asinh", Line, |x| x.asinh(), f64::asinh);
-    t.unary("atanh", Unit, |x| x.atanh(), f64::atanh);
-    t.binary("add", |a, b| a + b, |a, b| a + b);
-    t.binary("sub", |a, b| a - b, |a, b| a - b);
-    t.binary("mul", |a, b| a * b, |a, b| a * b);
-    t.binary("div", |a, b| a / b, |a, b| a / b);
-    t.binary("min", |a, b| a.min(b), f64::min);
-    t.binary("max", |a, b| a.max(b), f64::max);
-    t.binary("atan2", |a, b| a.atan2(b), f64::atan2);
-    t.binary("less", |a, b| a.less(b), move |a, b| truth(a < b));
-    t.binary("less_equal", |a, b| a.less_equal(b), move |a, b| truth(a <= b));
-    t.binary("equal", |a, b| a.equal(a.max(b)), move |a, b| truth(a >= b));
-    t.binary("select", |a, b| a.less(b).select(a.sin(), a * b), |a, b| if a < b { a.sin() } else { a * b });
-    t.unary("stop_gradient", Line, |x| x.sin() * x.stop_gradient(), |x| x.sin() * x);
+    FUNCTIONS.iter().for_each(|f| t.unary(f));
+    t.unary(&("stop_gradient", Line, |x| x.sin() * x.stop_gradient(), |x| x.sin() * x));
     t.0.iter_mut().rev().take(2).for_each(|c| c.laws = Laws::NoDerivative);
+    t.binary("add", Kinked, |a, b| a + b, |a, b| a + b);
+    t.binary("sub", Kinked, |a, b| a - b, |a, b| a - b);
+    t.binary("mul", Kinked, |a, b| a * b, |a, b| a * b);
+    t.binary("div", Nonzero, |a, b| a / b, |a, b| a / b);
+    t.binary("min", Kinked, |a, b| a.min(b), f64::min);
+    t.binary("max", Kinked, |a, b| a.max(b), f64::max);
+    t.binary("atan2", Nonzero, |a, b| a.atan2(b), f64::atan2);
+    t.binary("less", Kinked, |a, b| a.less(b), |a, b| truth(a < b));
+    t.binary("less_equal", Kinked, |a, b| a.less_equal(b), |a, b| truth(a <= b));
+    t.binary("equal", Kinked, |a, b| a.equal(a.max(b)), |a, b| truth(a >= b));
+    t.binary("select", Kinked, |a, b| a.less(b).select(a.sin(), a * b), |a, b| if a < b { a.sin() } else { a * b });
 }
 
 fn movements(t: &mut Table) {
@@ -333,12 +356,14 @@ pub fn mvl_energy<'g>(x: Expr<'g>, theta: &[Expr<'g>]) -> Expr<'g> {
     (h.matmul(theta[4]) + theta[5]).dot(x)
 }
 
-/// L = −(2/ε)·[E(x⁻) − E(x) − u·∇E(x)], x⁻ = x − (ε/2)∇E(x) + u, u = √(2ε)·z: as in examples/mvl_step.rs.
-fn mvl_loss<'g>(x: &[Expr<'g>], eps: f64) -> Expr<'g> {
-    let (x, z, theta) = (x[0], x[1], &x[2..]);
-    let energy = mvl_energy(x, theta);
-    let slope = grad(energy, &[x])[0];
-    let u = (2.0 * eps).sqrt() * z;
-    let change = difference(energy, &[(x, u - 0.5 * eps * slope)]);
-    (-2.0 / eps * (change - u.dot(slope))).mean_rows()
+/// The step x⁻ − x = u − (ε/2)∇E(x) with u = √(2ε)·z, and u·∇E(x): as in examples/mvl_step.rs.
+pub fn mvl_step<'g>(x: &[Expr<'g>], eps: f64) -> [Expr<'g>; 2] {
+    let slope = grad(mvl_energy(x[0], &x[2..]), &x[..1])[0];
+    let u = (2.0 * eps).sqrt() * x[1];
+    [u - 0.5 * eps * slope, u.dot(slope)]
+}
+
+/// L = −(2/ε)·[E(x⁻) − E(x) − u·∇E(x)], given the change of energy.
+pub fn mvl_loss<'g>(change: Expr<'g>, along: Expr<'g>, eps: f64) -> Expr<'g> {
+    (-2.0 / eps * (change - along)).mean_rows()
 }

@@ -1,7 +1,8 @@
 //! Which elementwise nodes share a pass, and the chain that runs them.
 
-use super::{Levels, Lowering, reduces_rows, space};
+use super::{Levels, Lowering, space};
 use crate::cpu::plan::*;
+use crate::cpu::tiling::Tiling;
 use crate::expr::Id;
 use crate::op::{Binary, Op};
 use std::collections::{HashMap, HashSet};
@@ -26,17 +27,24 @@ impl Lowering<'_> {
         let node = self.node(id);
         let arg_dims = || self.node(node.args[0]).shape.dims.as_slice();
         match &node.op {
+            _ if !rowed && self.sums.after(id).is_some() => None,
+            _ if !rowed && self.is_collected(id) => Some(space(&node.shape.dims)),
             op if op.is_elementwise() => Some(space(&node.shape.dims)),
             Op::Sum { .. } | Op::Max { .. } => Some(space(arg_dims())),
             Op::SumRows | Op::MaxRows if rowed => Some(space(arg_dims())),
-            op if reduces_rows(op) && !rowed => Some(space(&node.shape.dims)), // collects partial results
             _ => None,
         }
     }
 
+    /// True if a node of a chain makes one entry per entry of the index space.
+    fn is_entrywise(&self, id: Id, rowed: bool) -> bool {
+        let collected = !rowed && self.is_collected(id);
+        collected || (self.node(id).op.is_elementwise() && (rowed || !self.sums.is_sum(id)))
+    }
+
     /// True if the values of `root`, seen as `arg`, are at hand entry by entry in a chain over `space`.
     fn joins(&self, root: Id, arg: Id, within: &[usize], rowed: bool) -> bool {
-        let entrywise = self.node(root).op.is_elementwise() || (!rowed && reduces_rows(&self.node(root).op));
+        let entrywise = self.is_entrywise(root, rowed);
         let (view, dims) = (self.view(arg), &self.node(arg).shape.dims);
         entrywise
             && view.lane == rowed
@@ -53,7 +61,7 @@ impl Lowering<'_> {
             let within = self.chain_space(id, rowed);
             let mut level = 0;
             // The partial results a whole stage collects were made in the stage before.
-            let collects = !rowed && reduces_rows(&self.node(id).op);
+            let collects = !rowed && (self.is_collected(id) || self.sums.is_sum(id));
             for &arg in self.node(id).args.iter().filter(|_| !collects) {
                 let root = self.root(arg);
                 if let Some(&d) = depth.get(&root) {
@@ -76,12 +84,14 @@ impl Lowering<'_> {
         let view = self.view(id).clone();
         match &scope.tiles {
             Some(tiles) if view.lane => {
-                let buffer = tiles.get(&view.root).or_else(|| self.homes.get(&view.root));
-                let buffer = *buffer.unwrap_or_else(|| panic!("no tile for {:?}", self.graph.at(view.root)));
+                let (buffer, pitch) = match tiles.get(&view.root) {
+                    Some(&buffer) => (buffer, scope.pitch),
+                    None => (self.homes[&view.root], self.stored_pitch(view.root)),
+                };
                 Array {
-                    at: Ptr { buffer, offset: view.offset * scope.pitch },
+                    at: Ptr { buffer, offset: view.offset * pitch },
                     dims: self.node(id).shape.dims.clone(),
-                    strides: view.strides.iter().map(|s| s * scope.pitch).collect(),
+                    strides: view.strides.iter().map(|s| s * pitch).collect(),
                     lane: 1,
                 }
             }
@@ -89,15 +99,18 @@ impl Lowering<'_> {
         }
     }
 
+    /// Distance between the features of a row value kept in memory.
+    pub(super) fn stored_pitch(&self, id: Id) -> usize {
+        let rows = self.node(id).shape.rows.expect("a row value");
+        Tiling::new(rows, self.pitch).stored_pitch()
+    }
+
     /// The chain of `members`, which share a level and an index space.
     pub(super) fn chain(&mut self, members: &[Id], within: &[usize], scope: &Scope) -> Chain {
         let inside: HashSet<Id> = members.iter().copied().collect();
-        let results: HashSet<Id> =
-            self.outputs.iter().chain(self.updates.iter().map(|(_, e)| e)).map(|&e| self.root(e)).collect();
         let escapes = |this: &Self, id: Id| {
-            let node = this.node(id);
-            let entrywise = node.op.is_elementwise() || (!scope.rowed() && reduces_rows(&node.op));
-            !entrywise || results.contains(&id) || this.users[id as usize].iter().any(|u| !inside.contains(u))
+            let read_elsewhere = this.users[id as usize].iter().any(|u| !inside.contains(u));
+            !this.is_entrywise(id, scope.rowed()) || this.is_result(id) || read_elsewhere
         };
         let fused: HashMap<Id, Id> = self.fused_products(members, &inside, &|this, id| escapes(this, id));
         let skipped: HashSet<Id> = fused.values().copied().collect();
@@ -128,7 +141,7 @@ impl Lowering<'_> {
             } else {
                 builder.register(id)
             };
-            if self.node(id).op.is_elementwise() || matches!(code, Code::SumChunks { .. } | Code::MaxChunks { .. }) {
+            if self.is_entrywise(id, scope.rowed()) {
                 builder.made.insert(id, target);
             }
             let src = std::array::from_fn(|i| sources.get(i).copied().unwrap_or(sources[0]));
@@ -150,12 +163,13 @@ impl Lowering<'_> {
         let mut fused = HashMap::new();
         for &id in members {
             let node = self.node(id);
-            if !matches!(node.op, Op::Binary(Binary::Add | Binary::Sub)) {
+            if !matches!(node.op, Op::Binary(Binary::Add | Binary::Sub)) || self.sums.is_sum(id) {
                 continue;
             }
             let product = node.args.iter().map(|&a| self.root(a)).find(|&r| {
                 inside.contains(&r)
                     && self.node(r).op == Op::Binary(Binary::Mul)
+                    && !self.sums.is_sum(r)
                     && self.users[r as usize].len() == 1
                     && !escapes(self, r)
             });
@@ -180,6 +194,12 @@ impl Lowering<'_> {
             };
             return (code, vec![x, y, other]);
         }
+        if !scope.rowed() && self.is_collected(id) {
+            let (chunks, stride) = self.partials[&id].1;
+            let max = node.op == Op::MaxRows;
+            let code = if max { Code::MaxChunks { chunks, stride } } else { Code::SumChunks { chunks, stride } };
+            return (code, vec![id]);
+        }
         let code = match &node.op {
             Op::Unary(u) => Code::Unary(*u),
             Op::Binary(b) => Code::Binary(*b),
@@ -188,14 +208,7 @@ impl Lowering<'_> {
             Op::Max { .. } => Code::MaxInto,
             Op::SumRows if scope.rowed() => Code::AddRows,
             Op::MaxRows if scope.rowed() => Code::MaxRows,
-            op => {
-                let (chunks, stride) = self.partials[&id].1;
-                let code = match op {
-                    Op::MaxRows => Code::MaxChunks { chunks, stride },
-                    _ => Code::SumChunks { chunks, stride },
-                };
-                return (code, vec![id]);
-            }
+            other => unreachable!("{} is not part of a chain", other.name()),
         };
         (code, node.args.clone())
     }

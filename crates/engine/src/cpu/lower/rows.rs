@@ -63,8 +63,8 @@ impl Lowering<'_> {
         let mut tile = Tile { scope, tiling, instrs: vec![], lengths: HashMap::new() };
         let mut partials = vec![];
         for &id in ids {
-            if reduces_rows(&self.node(id).op) {
-                partials.push(self.place_partial(id, &tile.tiling));
+            if self.makes_partials(id) {
+                partials.extend(self.place_partial(id, &tile.tiling));
             } else {
                 self.place_row_value(id, stage, &mut tile);
             }
@@ -92,31 +92,36 @@ impl Lowering<'_> {
         self.plan.stages.push(Stage::Rows { tiling: tile.tiling, partials, instrs: tile.instrs });
     }
 
-    fn place_partial(&mut self, id: Id, tiling: &Tiling) -> (Ptr, usize, f64) {
+    /// Memory for the partial results that a node adds to, unless another term of its sum has placed it.
+    fn place_partial(&mut self, id: Id, tiling: &Tiling) -> Option<(Ptr, usize, f64)> {
+        let (sum, _) = self.sums.target(id);
+        if self.partials.contains_key(&sum) {
+            return None;
+        }
         let len = self.node(id).shape.len().next_multiple_of(LANES);
         let buffer = self.memory(len * tiling.chunks(), 0, len);
-        self.partials.insert(id, (buffer, (tiling.chunks(), len)));
+        self.partials.insert(sum, (buffer, (tiling.chunks(), len)));
         let start = if self.node(id).op == Op::MaxRows { f64::NEG_INFINITY } else { 0.0 };
-        (Ptr { buffer, offset: 0 }, len, start)
+        Some((Ptr { buffer, offset: 0 }, len, start))
     }
 
     /// A row value lives in the tile, or in memory if a later stage reads it.
     fn place_row_value(&mut self, id: Id, stage: usize, tile: &mut Tile) {
-        let len = self.node(id).shape.features() * tile.scope.pitch;
+        let features = self.node(id).shape.features();
         let later = |u: &Id| self.runs_in[*u as usize] != stage;
         let results = self.outputs.iter().chain(self.updates.iter().map(|(_, value)| value));
         let saved_later = results.filter(|&&r| self.root(r) == id).any(|&r| self.saving_stage(r) != stage);
         if !self.is_row_leaf(id) && (saved_later || self.users[id as usize].iter().any(later)) {
-            let home = self.memory(len * tile.tiling.tiles(), len, 0);
+            let home = self.memory(features * tile.tiling.stored_pitch(), 1, 0);
             self.homes.insert(id, home);
         } else {
-            let buffer = self.tile_buffer(len, tile);
+            let buffer = self.tile_buffer(features * tile.scope.pitch, tile);
             tile.scope.tiles.as_mut().expect("a rows scope").insert(id, buffer);
         }
     }
 
     fn tile_buffer(&mut self, len: usize, tile: &mut Tile) -> usize {
-        let buffer = self.buffer(Buffer { home: Home::Tile, base: 0, per_replica: 0, per_tile: 0, per_chunk: 0 });
+        let buffer = self.buffer(Buffer { home: Home::Tile, base: 0, per_replica: 0, per_row: 0, per_chunk: 0 });
         tile.lengths.insert(buffer, len);
         buffer
     }
@@ -129,10 +134,16 @@ impl Lowering<'_> {
                 Op::Max { .. } => f64::NEG_INFINITY,
                 _ => continue,
             };
-            let to = self.array(id, &tile.scope).at;
-            let len = self.node(id).shape.features() * tile.scope.pitch;
-            tile.instrs.push(Instr::Fill { to, len, value });
+            let to = self.array(id, &tile.scope);
+            let instr = self.fill_lanes(&to, value);
+            tile.instrs.push(instr);
         }
+    }
+
+    /// Fills all features of a dense row value.
+    fn fill_lanes(&self, to: &Array, value: f64) -> Instr {
+        let features = to.dims.iter().product();
+        Instr::FillLanes { to: to.at, features, stride: unit(to), value }
     }
 
     /// An argument as an array with a value per lane, copied if all lanes share it.
@@ -165,31 +176,33 @@ impl Lowering<'_> {
     fn row_instr(&mut self, id: Id, tile: &mut Tile) {
         let node = self.node(id).clone();
         if reduces_rows(&node.op) {
-            return self.contraction(id, tile);
+            let contraction = self.contraction(id, tile);
+            return tile.instrs.push(Instr::Contraction(contraction));
         }
         let to = self.array(id, &tile.scope);
         let features = node.shape.features();
         let arg = |i: usize| node.args[i];
         let instr = match node.op {
             Op::Input(_) | Op::Variable(_) => {
-                Instr::Load { from: Ptr { buffer: self.sources[&id], offset: 0 }, features, to: to.at }
+                Instr::Load { from: Ptr { buffer: self.sources[&id], offset: 0 }, features, to: to.at, stride: unit(&to) }
             }
             Op::Distribute => {
                 let from = self.whole_dense(arg(0));
-                Instr::Load { from, features, to: to.at }
+                Instr::Load { from, features, to: to.at, stride: unit(&to) }
             }
-            Op::Random(draw, stream) => Instr::Random { draw, stream, features, rows: node.shape.rows, to: to.at },
+            Op::Random(draw, stream) => Instr::Random { draw, stream, features, rows: node.shape.rows, to: to.at, stride: unit(&to) },
             Op::Matmul => return self.product(id, tile),
             Op::Reshape => {
                 // The argument's own axes, written densely: the entries are then in the order of the new axes.
                 let from = self.array(arg(0), &tile.scope);
-                let strides = self.node(arg(0)).shape.strides().iter().map(|s| s * tile.scope.pitch).collect();
+                let strides = self.node(arg(0)).shape.strides().iter().map(|s| s * unit(&to)).collect();
                 let to = Array { dims: from.dims.clone(), strides, ..to };
                 Instr::Copy { from, to, lanes: Lanes::Tile }
             }
             Op::Pad { axis, before } => {
                 let from = self.array(arg(0), &tile.scope);
-                tile.instrs.push(Instr::Fill { to: to.at, len: features * tile.scope.pitch, value: 0.0 });
+                let zeros = self.fill_lanes(&to, 0.0);
+                tile.instrs.push(zeros);
                 let offset = to.at.offset + before * to.strides[axis];
                 let to = Array { at: Ptr { offset, ..to.at }, dims: from.dims.clone(), ..to };
                 Instr::Copy { from, to, lanes: Lanes::Tile }
@@ -207,19 +220,19 @@ impl Lowering<'_> {
             Op::Im2col(window) => {
                 let from = self.dense_array(arg(0), tile);
                 let image = [from.dims[0], from.dims[1], from.dims[2]];
-                Instr::Im2col { window, image, from: from.at, to: to.at, rowed: true }
+                Instr::Im2col { window, image, from: from.at, to: to.at, strides: [unit(&from), unit(&to)], rowed: true }
             }
             Op::Col2im(window) => {
-                let from = self.dense_array(arg(0), tile).at;
+                let from = self.dense_array(arg(0), tile);
                 let image = [node.shape.dims[0], node.shape.dims[1], node.shape.dims[2]];
-                Instr::Col2im { window, image, from, to: to.at, rowed: true }
+                Instr::Col2im { window, image, from: from.at, to: to.at, strides: [unit(&from), unit(&to)], rowed: true }
             }
             Op::Gather => {
                 let table = self.whole_dense(arg(0));
                 let dims = &self.node(arg(0)).shape.dims;
                 let (len, width) = (dims[0], dims[1..].iter().product());
                 let index = self.dense_array(arg(1), tile);
-                Instr::Gather { table, len, width, index, to: to.at, rowed: true }
+                Instr::Gather { table, len, width, index, to: to.at, stride: unit(&to), rowed: true }
             }
             other => unreachable!("{} has no instruction in a rows stage", other.name()),
         };
@@ -253,58 +266,66 @@ impl Lowering<'_> {
                 a: a.at,
                 a_stride: a.strides[r - 1],
                 c: to.at,
-                c_stride: pitch,
+                c_stride: to.strides[r - 1],
                 bias: None,
                 turns: [
-                    Turn { count: batch, w: step(&w), a: step(&a), c: m * n * pitch },
-                    Turn { count: m, w: 0, a: a.strides[r - 2], c: n * pitch },
+                    Turn { count: batch, w: step(&w), a: step(&a), c: step(&to) },
+                    Turn { count: m, w: 0, a: a.strides[r - 2], c: to.strides[r - 2] },
                 ],
             }
         } else {
             let (w, a) = (self.array(x, &tile.scope), self.lane_array(y, tile));
             // Columns that lie one after another are just more lanes.
-            let wide = a.strides[r - 1] == pitch || n == 1;
+            let wide = n == 1 || (a.strides[r - 1] == pitch && to.strides[r - 1] == pitch);
             Product {
                 n: m,
                 k,
-                lanes: if wide { Lanes::Fixed(n * pitch) } else { Lanes::Tile },
+                lanes: if wide && n > 1 { Lanes::Fixed(n * pitch) } else { Lanes::Tile },
                 w: w.at,
                 w_strides: [w.strides[r - 1], w.strides[r - 2]],
                 a: a.at,
                 a_stride: a.strides[r - 2],
                 c: to.at,
-                c_stride: n * pitch,
+                c_stride: to.strides[r - 2],
                 bias: None,
                 turns: [
-                    Turn { count: batch, w: step(&w), a: step(&a), c: m * n * pitch },
-                    Turn { count: if wide { 1 } else { n }, w: 0, a: a.strides[r - 1], c: pitch },
+                    Turn { count: batch, w: step(&w), a: step(&a), c: step(&to) },
+                    Turn { count: if wide { 1 } else { n }, w: 0, a: a.strides[r - 1], c: to.strides[r - 1] },
                 ],
             }
         };
         tile.instrs.push(Instr::Product(product));
     }
 
-    fn contraction(&mut self, id: Id, tile: &mut Tile) {
+    fn contraction(&mut self, id: Id, tile: &mut Tile) -> Contraction {
         let node = self.node(id).clone();
         let (a, b) = (self.lane_array(node.args[0], tile), self.lane_array(node.args[1], tile));
+        let (sum, scale) = self.sums.target(id);
+        let c = Ptr { buffer: self.partials[&sum].0, offset: 0 };
+        self.contraction_of(&a, &b, c, scale, tile.scope.pitch)
+    }
+
+    /// A contraction of two row values over up to `rows` lanes.
+    pub(super) fn contraction_of(&mut self, a: &Array, b: &Array, c: Ptr, scale: f64, rows: usize) -> Contraction {
         let r = a.dims.len();
-        assert!(r <= 3, "contract: at most one batch axis in a rows stage, not {}", node.shape);
+        assert!(r <= 3, "contract: at most one batch axis, not {:?}", a.dims);
         let step = |a: &Array| if r > 2 { a.strides[r - 3] } else { 0 };
         let [k, n] = [a.dims[r - 1], b.dims[r - 1]];
-        self.plan.scratch = self.plan.scratch.max(gemm::rows_scratch(n, tile.scope.pitch));
-        tile.instrs.push(Instr::Contraction(Contraction {
+        self.plan.scratch = self.plan.scratch.max(gemm::rows_scratch(n, rows));
+        Contraction {
             m: k,
             n,
             a: a.at,
             a_stride: a.strides[r - 1],
             b: b.at,
             b_stride: b.strides[r - 1],
-            c: Ptr { buffer: self.partials[&id].0, offset: 0 },
+            c,
+            scale,
             turns: [
-                Turn { count: a.dims[..r - 2].iter().product(), w: step(&a), a: step(&b), c: k * n },
+                Turn { count: a.dims[..r - 2].iter().product(), w: step(a), a: step(b), c: k * n },
                 Turn { count: a.dims[r - 2], w: a.strides[r - 2], a: b.strides[r - 2], c: 0 },
             ],
-        }));
+        }
     }
 
     /// Writes a row value to the outputs and variables that ask for it.
@@ -347,4 +368,9 @@ impl Lowering<'_> {
         }
         self.plan.arena = self.plan.arena.max(total);
     }
+}
+
+/// The distance between neighbouring features of a dense row value.
+fn unit(array: &Array) -> usize {
+    array.strides.last().copied().unwrap_or(0)
 }

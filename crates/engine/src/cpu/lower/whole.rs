@@ -1,9 +1,8 @@
 //! Whole stages: values without rows.
 
 use super::chains::Scope;
-use super::{Lowering, reduces_rows};
+use super::Lowering;
 use crate::cpu::plan::*;
-use crate::cpu::tiling::Tiling;
 use crate::expr::Id;
 use crate::op::Op;
 use crate::shape::Shape;
@@ -73,9 +72,10 @@ impl Lowering<'_> {
 
     /// True if a node is made, or its partial results are collected, in this whole stage.
     fn runs_whole(&self, id: Id, stage: usize) -> bool {
-        let node = self.node(id);
-        let collected = usize::from(reduces_rows(&node.op));
-        self.is_computed(id) && node.shape.rows.is_none() && self.runs_in[id as usize] + collected == stage
+        let stands_for_itself = self.sums.target(id).0 == id;
+        let collected = usize::from(self.makes_partials(id));
+        let whole = self.node(id).shape.rows.is_none() && self.is_computed(id) && stands_for_itself;
+        whole && self.runs_in[id as usize] + collected == stage
     }
 
     /// Views that an instruction of this or the next rows stage needs contiguous: copied into memory of their own.
@@ -83,8 +83,8 @@ impl Lowering<'_> {
         let mut wanted: Vec<Id> = vec![];
         for &id in ids {
             let node = self.node(id);
-            let chained = self.chain_space(id, false).is_some() && !reduces_rows(&node.op);
-            for (i, &arg) in node.args.iter().enumerate() {
+            let chained = self.chain_space(id, false).is_some() && !self.is_collected(id);
+            for (i, &arg) in node.args.iter().enumerate().filter(|_| !self.sums.is_sum(id)) {
                 let (view, dims) = (self.view(arg), &self.node(arg).shape.dims);
                 let last = dims.iter().zip(&view.strides).rev().find(|(d, _)| **d != 1).map_or(1, |(_, &s)| s);
                 let needed = match node.op {
@@ -136,15 +136,31 @@ impl Lowering<'_> {
         Some(Instr::Fill { to: Ptr { buffer, offset: 0 }, len: self.node(id).shape.len(), value })
     }
 
-    /// A row value kept in memory, seen from a whole stage: strides over tiles, lanes contiguous.
-    fn stored_array(&mut self, id: Id) -> (Array, Tiling) {
-        let rows = self.node(id).shape.rows.expect("a row value");
-        let tiling = Tiling::new(rows, self.pitch);
-        let scope = Scope { tiles: Some(Default::default()), pitch: tiling.pitch() };
-        (self.array(id, &scope), tiling)
+    /// A row value kept in memory, seen from a whole stage; all its lanes are at hand.
+    fn stored_array(&mut self, id: Id) -> Array {
+        self.array(id, &Scope { tiles: Some(Default::default()), pitch: 0 })
+    }
+
+    /// A sum of contractions formed from operands kept in memory.
+    fn contractions(&mut self, id: Id) -> Option<Instr> {
+        let terms = self.sums.after(id)?.to_vec();
+        let c = Ptr { buffer: self.whole_home(id), offset: 0 };
+        let rows = self.node(self.node(terms[0].0).args[0]).shape.rows.expect("contracted values have rows");
+        let terms = terms
+            .into_iter()
+            .map(|(term, scale)| {
+                let [a, b] = self.node(term).args[..] else { unreachable!("a contraction has two factors") };
+                let (a, b) = (self.stored_array(a), self.stored_array(b));
+                self.contraction_of(&a, &b, c, scale, rows)
+            })
+            .collect();
+        Some(Instr::Contractions { terms, rows })
     }
 
     fn whole_instr(&mut self, id: Id, instrs: &mut Vec<Instr>, starts: &mut Vec<Instr>) {
+        if let Some(instr) = self.contractions(id) {
+            return instrs.push(instr);
+        }
         let node = self.node(id).clone();
         let arg = |i: usize| node.args[i];
         let buffer = self.whole_home(id);
@@ -152,7 +168,7 @@ impl Lowering<'_> {
         let dense = |dims: &[usize]| Shape::whole(dims).strides();
         let len = node.shape.len();
         let instr = match node.op {
-            Op::Random(draw, stream) => Instr::Random { draw, stream, features: len, rows: None, to },
+            Op::Random(draw, stream) => Instr::Random { draw, stream, features: len, rows: None, to, stride: 1 },
             Op::Matmul => self.whole_product(id),
             Op::Reshape => {
                 let from = self.whole_array(arg(0));
@@ -181,30 +197,31 @@ impl Lowering<'_> {
             Op::Im2col(window) => {
                 let from = self.whole_array(arg(0));
                 let image = [from.dims[0], from.dims[1], from.dims[2]];
-                Instr::Im2col { window, image, from: from.at, to, rowed: false }
+                Instr::Im2col { window, image, from: from.at, to, strides: [1, 1], rowed: false }
             }
             Op::Col2im(window) => {
                 let from = self.whole_array(arg(0)).at;
                 let image = [node.shape.dims[0], node.shape.dims[1], node.shape.dims[2]];
-                Instr::Col2im { window, image, from, to, rowed: false }
+                Instr::Col2im { window, image, from, to, strides: [1, 1], rowed: false }
             }
             Op::Gather => {
                 let (table, index) = (self.whole_array(arg(0)), self.whole_array(arg(1)));
                 let width = table.dims[1..].iter().product();
-                Instr::Gather { table: table.at, len: table.dims[0], width, index, to, rowed: false }
+                Instr::Gather { table: table.at, len: table.dims[0], width, index, to, stride: 1, rowed: false }
             }
             Op::Scatter => {
                 let width = node.shape.dims[1..].iter().product();
                 let (index, values, rows) = if self.node(arg(0)).shape.rows.is_some() {
-                    let ((index, tiling), (values, _)) = (self.stored_array(arg(0)), self.stored_array(arg(1)));
-                    (index, values, Some(tiling))
+                    let rows = self.node(arg(0)).shape.rows.expect("checked above");
+                    (self.stored_array(arg(0)), self.stored_array(arg(1)), rows)
                 } else {
-                    (self.whole_array(arg(0)), self.whole_array(arg(1)), None)
+                    (self.whole_array(arg(0)), self.whole_array(arg(1)), 1)
                 };
                 Instr::Scatter { to, len: node.shape.dims[0], width, index, values, rows }
             }
             Op::Collect => {
-                let (from, rows) = self.stored_array(arg(0));
+                let from = self.stored_array(arg(0));
+                let rows = node.shape.dims[0];
                 Instr::Collect { from, to, rows }
             }
             Op::Kth(k) => {
