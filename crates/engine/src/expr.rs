@@ -457,6 +457,7 @@ pub fn concat<'g>(parts: &[Expr<'g>], axis: isize) -> Expr<'g> {
         .map(|p| {
             let s = p.shape();
             let fits = s.rank() == dims.len() && (0..dims.len()).all(|i| i == axis || s.dims[i] == dims[i]);
+            let fits = fits && (s.rows.is_none() || s.rows == rows);
             assert!(fits, "concat: {s} does not fit {first} along axis {axis}");
             dims[axis] += s.dims[axis];
             p.broadcast(&Shape { rows, dims: s.dims })

@@ -120,15 +120,16 @@ impl<'g> Expr<'g> {
 
     /// Convolution of `[c, h, w]` with weights `[out, c·kh·kw]`: `[out, oh, ow]`.
     pub fn conv2d(self, weights: Expr<'g>, window: Window) -> Expr<'g> {
+        let columns = self.im2col(window);
         let dims = self.shape().dims;
         let [oh, ow] = window.output([dims[1], dims[2]]);
-        let columns = self.im2col(window);
         weights.matmul(columns).reshape([weights.shape().dims[0], oh, ow])
     }
 
     /// Transposed convolution: the adjoint of [`Expr::conv2d`] with the same weights, to an image of the given size.
     pub fn conv2d_transpose(self, weights: Expr<'g>, window: Window, image: [usize; 3]) -> Expr<'g> {
         let dims = self.shape().dims;
+        assert!(dims.len() == 3, "conv2d_transpose: {} is not [out, height, width]", self.shape());
         let columns = weights.t().matmul(self.reshape([dims[0], dims[1] * dims[2]]));
         columns.col2im(window, image)
     }

@@ -125,8 +125,8 @@ fn binary<'g>(op: Binary, a: Expr<'g>, b: Expr<'g>) -> Option<Expr<'g>> {
             _ => sub(a, b),
         },
         Binary::Mul => match (ca, cb) {
-            (Some(c), _) if c == 0.0 => Some(a),
-            (_, Some(c)) if c == 0.0 => Some(b),
+            (Some(0.0), _) => Some(a),
+            (_, Some(0.0)) => Some(b),
             (Some(c), _) if simpler_scaled(c, b) => Some(scale(c, b)),
             (None, Some(c)) => Some(scale(c, a)),
             (None, None) => mul(a, b),

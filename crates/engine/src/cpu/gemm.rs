@@ -124,7 +124,7 @@ pub unsafe fn rows<T: Real>(
                 for l in 0..t {
                     for j in 0..n {
                         let at = c.add((i + l) * c_stride + j);
-                        *at = (*sums.add(j * PANEL + l)).mul_add(scale, *at);
+                        *at += *sums.add(j * PANEL + l) * scale; // no fma: this code is compiled without features
                     }
                 }
             }

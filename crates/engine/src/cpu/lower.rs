@@ -6,7 +6,7 @@
 use super::plan::*;
 use super::views::{View, views};
 use crate::expr::{Expr, Graph, Id, Node};
-use crate::op::Op;
+use crate::op::{Binary, Op};
 use crate::shape::Shape;
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,6 +31,8 @@ pub(super) struct Lowering<'g> {
     sources: HashMap<Id, usize>,
     /// Copies of views that an instruction needs contiguous.
     copies: HashMap<Id, usize>,
+    /// Products that start from a bias instead of zero.
+    biases: HashMap<Id, Id>,
     sums: sums::Sums,
     /// Partial results of reductions over rows: buffer, and (number of chunks, distance between them).
     partials: HashMap<Id, (usize, (usize, usize))>,
@@ -59,6 +61,7 @@ pub(crate) fn plan(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], re
         homes: HashMap::new(),
         sources: HashMap::new(),
         copies: HashMap::new(),
+        biases: HashMap::new(),
         sums: sums::Sums::default(),
         partials: HashMap::new(),
         outputs,
@@ -67,6 +70,7 @@ pub(crate) fn plan(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], re
         pitch,
         plan: Plan::default(),
     };
+    lowering.fuse_biases();
     lowering.find_users();
     lowering.find_sums();
     lowering.delay();
@@ -174,7 +178,44 @@ impl Lowering<'_> {
         }
     }
 
+    /// x·W + b with a vector b: the product starts from b, and the sum is the product's buffer.
+    fn fuse_biases(&mut self) {
+        let mut uses = vec![0; self.nodes.len()];
+        for id in (0..self.nodes.len()).filter(|&id| self.live[id]) {
+            self.nodes[id].args.iter().for_each(|&a| uses[a as usize] += 1);
+        }
+        self.outputs.iter().chain(self.updates.iter().map(|(_, e)| e)).for_each(|&e| uses[e as usize] += 1);
+        for id in (0..self.nodes.len() as Id).filter(|&id| self.live[id as usize]) {
+            let node = self.node(id);
+            let (Op::Binary(Binary::Add), &[a, b]) = (&node.op, &node.args[..]) else { continue };
+            let pair = [(a, b), (b, a)].into_iter().find(|&(product, bias)| self.takes_bias(id, product, bias, &uses));
+            if let Some((product, bias)) = pair {
+                let root = self.root(product);
+                self.biases.insert(root, bias);
+                self.views[id as usize] = self.views[product as usize].clone();
+            }
+        }
+    }
+
+    fn takes_bias(&self, sum: Id, product: Id, bias: Id, uses: &[usize]) -> bool {
+        let (view, root) = (self.view(product), self.root(product));
+        let dims = &self.node(sum).shape.dims;
+        let used_once = uses[product as usize] == 1 && (root == product || uses[root as usize] == 1);
+        let of_rows = |id: Id| self.node(id).shape.rows.is_some();
+        self.node(root).op == Op::Matmul
+            && used_once
+            && of_rows(self.node(root).args[0])
+            && view.is_dense(dims)
+            && space(dims) == [*self.node(root).shape.dims.last().unwrap_or(&0)]
+            && !self.view(bias).lane
+            && self.runs_in[sum as usize] == self.runs_in[root as usize]
+    }
+
     fn find_users(&mut self) {
+        for (product, bias) in self.biases.clone() {
+            let root = self.root(bias);
+            self.users[root as usize].push(product);
+        }
         for id in 0..self.nodes.len() as Id {
             if self.is_computed(id) {
                 for arg in self.node(id).args.clone() {

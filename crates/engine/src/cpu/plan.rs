@@ -230,7 +230,7 @@ impl Instr {
                 };
                 chain.operands.iter().filter_map(in_memory).collect()
             }
-            Instr::Product(p) => vec![p.w, p.a, p.c],
+            Instr::Product(p) => [p.w, p.a, p.c].into_iter().chain(p.bias.map(|(at, _)| at)).collect(),
             Instr::Contraction(c) => vec![c.a, c.b, c.c],
             Instr::Contractions { terms, .. } => terms.iter().flat_map(|c| [c.a, c.b, c.c]).collect(),
             Instr::Load { from, to, .. } => vec![*from, *to],

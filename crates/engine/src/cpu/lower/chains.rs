@@ -74,9 +74,36 @@ impl Lowering<'_> {
                 }
             }
             depth.insert(id, level);
-            levels.entry(level).or_default().push(id);
+        }
+        if rowed {
+            self.sink(ids, &mut depth);
+        }
+        for &id in ids {
+            levels.entry(depth[&id]).or_default().push(id);
         }
         levels
+    }
+
+    /// Moves functions of one value to where they are first needed: the value is mostly kept anyway, its function
+    /// then lives shorter, and may share a pass with its user.
+    fn sink(&self, ids: &[Id], depth: &mut HashMap<Id, usize>) {
+        let mut latest: HashMap<Id, usize> = HashMap::new();
+        for &id in ids.iter().rev() {
+            let node = self.node(id);
+            let mut made_here: Vec<Id> = node.args.iter().map(|&a| self.root(a)).filter(|r| depth.contains_key(r)).collect();
+            made_here.dedup();
+            if let (true, Some(&last)) = (node.op.is_elementwise() && made_here.len() <= 1, latest.get(&id)) {
+                depth.insert(id, depth[&id].max(last));
+            }
+            let within = self.chain_space(id, true);
+            for &arg in &node.args {
+                let root = self.root(arg);
+                let joins = within.as_ref().is_some_and(|s| self.joins(root, arg, s, true));
+                let until = if joins { depth[&id] } else { depth[&id].saturating_sub(1) };
+                let entry = latest.entry(root).or_insert(until);
+                *entry = until.min(*entry);
+            }
+        }
     }
 
     /// A value as a strided array, as seen from a stage.

@@ -256,6 +256,11 @@ impl Lowering<'_> {
         let step = |a: &Array| if r > 2 { a.strides[r - 3] } else { 0 };
         assert!(r <= 3, "matmul: at most one batch axis in a rows stage, not {}", node.shape);
         let product = if self.node(x).shape.rows.is_some() {
+            let bias = self.biases.get(&id).copied().map(|bias| {
+                let bias = self.whole_array(bias);
+                let stride = bias.dims.iter().zip(&bias.strides).find(|(d, _)| **d == n).map_or(0, |(_, &s)| s);
+                (bias.at, stride)
+            });
             let (a, w) = (self.lane_array(x, tile), self.array(y, &tile.scope));
             Product {
                 n,
@@ -267,7 +272,7 @@ impl Lowering<'_> {
                 a_stride: a.strides[r - 1],
                 c: to.at,
                 c_stride: to.strides[r - 1],
-                bias: None,
+                bias,
                 turns: [
                     Turn { count: batch, w: step(&w), a: step(&a), c: step(&to) },
                     Turn { count: m, w: 0, a: a.strides[r - 2], c: to.strides[r - 2] },
