@@ -74,7 +74,8 @@ impl Schedule {
                 let phase = (step * (std::f64::consts::PI / steps as f64)).min(std::f64::consts::PI);
                 floor + (1.0 - floor) * 0.5 * (1.0 + phase.cos())
             }
-            Schedule::Steps { every, factor } => ((step / every as f64).floor() * factor.ln()).exp(),
+            // Half a step more, since division by a constant is a product that may fall just short of a whole number.
+            Schedule::Steps { every, factor } => (((step + 0.5) / every as f64).floor() * factor.ln()).exp(),
         }
     }
 }
@@ -132,7 +133,8 @@ impl Optimiser {
         let step = first.graph().step();
         let rate = self.rate * self.schedule.at(step);
         let shorten = self.clip.map(|limit| {
-            let squares = gradients.iter().map(|g| g.square().sum_all());
+            let over_rows = |e: Expr<'g>| if e.shape().rows.is_some() { e.sum_rows() } else { e };
+            let squares = gradients.iter().map(|g| over_rows(g.square().sum_all()));
             let norm = squares.reduce(|a, b| a + b).expect("at least one gradient").sqrt();
             norm.less_equal(limit).select(norm.like(1.0), limit / norm)
         });
@@ -200,7 +202,10 @@ impl<'g> Updates<'g> {
         let slot = format!("{name}/{suffix}");
         let shape = parameter.shape();
         self.slots.push((slot.clone(), name.to_string(), shape.len(), start));
-        parameter.graph().variable(&slot, shape.dims)
+        match shape.rows {
+            Some(rows) => parameter.graph().variable_rows(&slot, rows, shape.dims),
+            None => parameter.graph().variable(&slot, shape.dims),
+        }
     }
 
     /// A variable that gets the value `next(old)` at every step, which is returned.

@@ -14,7 +14,7 @@ use crate::op::{Binary, Unary};
 use std::ops::Range;
 
 /// Entries per block and register: small enough that a dozen registers fit in the first-level cache.
-pub(crate) const BLOCK: usize = 512;
+pub(crate) const BLOCK: usize = 1024;
 
 /// An operand of the block at hand.
 #[derive(Clone, Copy)]

@@ -60,7 +60,9 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
                 windows(window, *image, |pixel, column| {
                     let to = std::slice::from_raw_parts_mut(to.add(column * to_stride), lanes);
                     match pixel {
-                        Some(pixel) => to.copy_from_slice(std::slice::from_raw_parts(from.add(pixel * from_stride), lanes)),
+                        Some(pixel) => {
+                            to.copy_from_slice(std::slice::from_raw_parts(from.add(pixel * from_stride), lanes))
+                        }
                         None => to.fill(T::ZERO),
                     }
                 });
@@ -102,7 +104,9 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
                 let order = |a: &T, b: &T| a.to_f64().total_cmp(&b.to_f64());
                 *place.resolve(worker, *to) = *copy.select_nth_unstable_by(*k, order).1;
             }
-            Instr::Chain(_) | Instr::Product(_) | Instr::Contraction(_) | Instr::Contractions { .. } => unreachable!("not a move"),
+            Instr::Chain(_) | Instr::Product(_) | Instr::Contraction(_) | Instr::Contractions { .. } => {
+                unreachable!("not a move")
+            }
         }
     }
 }

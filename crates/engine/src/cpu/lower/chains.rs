@@ -90,7 +90,8 @@ impl Lowering<'_> {
         let mut latest: HashMap<Id, usize> = HashMap::new();
         for &id in ids.iter().rev() {
             let node = self.node(id);
-            let mut made_here: Vec<Id> = node.args.iter().map(|&a| self.root(a)).filter(|r| depth.contains_key(r)).collect();
+            let mut made_here: Vec<Id> =
+                node.args.iter().map(|&a| self.root(a)).filter(|r| depth.contains_key(r)).collect();
             made_here.dedup();
             if let (true, Some(&last)) = (node.op.is_elementwise() && made_here.len() <= 1, latest.get(&id)) {
                 depth.insert(id, depth[&id].max(last));

@@ -183,14 +183,19 @@ impl Lowering<'_> {
         let features = node.shape.features();
         let arg = |i: usize| node.args[i];
         let instr = match node.op {
-            Op::Input(_) | Op::Variable(_) => {
-                Instr::Load { from: Ptr { buffer: self.sources[&id], offset: 0 }, features, to: to.at, stride: unit(&to) }
-            }
+            Op::Input(_) | Op::Variable(_) => Instr::Load {
+                from: Ptr { buffer: self.sources[&id], offset: 0 },
+                features,
+                to: to.at,
+                stride: unit(&to),
+            },
             Op::Distribute => {
                 let from = self.whole_dense(arg(0));
                 Instr::Load { from, features, to: to.at, stride: unit(&to) }
             }
-            Op::Random(draw, stream) => Instr::Random { draw, stream, features, rows: node.shape.rows, to: to.at, stride: unit(&to) },
+            Op::Random(draw, stream) => {
+                Instr::Random { draw, stream, features, rows: node.shape.rows, to: to.at, stride: unit(&to) }
+            }
             Op::Matmul => return self.product(id, tile),
             Op::Reshape => {
                 // The argument's own axes, written densely: the entries are then in the order of the new axes.
@@ -220,12 +225,26 @@ impl Lowering<'_> {
             Op::Im2col(window) => {
                 let from = self.dense_array(arg(0), tile);
                 let image = [from.dims[0], from.dims[1], from.dims[2]];
-                Instr::Im2col { window, image, from: from.at, to: to.at, strides: [unit(&from), unit(&to)], rowed: true }
+                Instr::Im2col {
+                    window,
+                    image,
+                    from: from.at,
+                    to: to.at,
+                    strides: [unit(&from), unit(&to)],
+                    rowed: true,
+                }
             }
             Op::Col2im(window) => {
                 let from = self.dense_array(arg(0), tile);
                 let image = [node.shape.dims[0], node.shape.dims[1], node.shape.dims[2]];
-                Instr::Col2im { window, image, from: from.at, to: to.at, strides: [unit(&from), unit(&to)], rowed: true }
+                Instr::Col2im {
+                    window,
+                    image,
+                    from: from.at,
+                    to: to.at,
+                    strides: [unit(&from), unit(&to)],
+                    rowed: true,
+                }
             }
             Op::Gather => {
                 let table = self.whole_dense(arg(0));

@@ -1,7 +1,7 @@
 //! Whole stages: values without rows.
 
-use super::chains::Scope;
 use super::Lowering;
+use super::chains::Scope;
 use crate::cpu::plan::*;
 use crate::expr::Id;
 use crate::op::Op;
