@@ -11,6 +11,7 @@ mod plan;
 mod run;
 mod team;
 mod tiling;
+mod vector;
 mod views;
 
 pub use isa::Isa;

@@ -1,5 +1,6 @@
 //! Accuracy of `math::Real` for f32, in units in the last place of the f64 result, over every exponent and both signs;
 //! and the promise that the portable, AVX2 and AVX-512 loops give the same bits.
+#![allow(unsafe_code)] // loops compiled for instruction sets found at run time
 
 use minvel_engine::math::Real;
 

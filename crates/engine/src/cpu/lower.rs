@@ -160,7 +160,7 @@ impl Lowering<'_> {
         let mut latest = vec![usize::MAX; self.nodes.len()];
         for id in (0..self.nodes.len()).rev().filter(|&id| self.live[id]) {
             let node = &self.nodes[id];
-            let movable = node.shape.rows.is_none() && self.runs_in[id] % 2 == 0 && !reduces_rows(&node.op);
+            let movable = node.shape.rows.is_none() && self.runs_in[id].is_multiple_of(2) && !reduces_rows(&node.op);
             if movable && latest[id] != usize::MAX {
                 self.runs_in[id] = self.runs_in[id].max(latest[id]);
             }
