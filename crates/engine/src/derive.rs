@@ -10,7 +10,8 @@ pub use difference::difference;
 pub use grad::{grad, vjp};
 pub use jvp::jvp;
 
-use crate::expr::{Expr, Graph, Id, Node};
+use crate::expr::Expr;
+use crate::graph::{Graph, Id, Node};
 use crate::op::{Binary, Op, Unary};
 
 /// Which nodes up to `last` depend on one of `on` (for `differentiably`, paths through stop-gradient do not count).

@@ -9,31 +9,10 @@
 //! assert_eq!(h.shape().to_string(), "200 rows × [100]");
 //! ```
 
+use crate::graph::{Graph, Id, Node};
 use crate::op::{Binary, Op, Unary, Window};
-use crate::random::Draw;
 use crate::shape::Shape;
-use crate::simplify;
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops;
-use std::sync::Arc;
-
-/// Index of a node in its graph. Arguments always have smaller indices than their users.
-pub(crate) type Id = u32;
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Node {
-    pub op: Op,
-    pub args: Vec<Id>,
-    pub shape: Shape,
-}
-
-/// Owner of expressions. Equal expressions are stored once.
-#[derive(Default)]
-pub struct Graph {
-    nodes: RefCell<Vec<Node>>,
-    index: RefCell<HashMap<Node, Id>>,
-}
 
 /// A value in a [`Graph`]: a cheap handle that can be copied.
 #[derive(Clone, Copy)]
@@ -42,138 +21,10 @@ pub struct Expr<'g> {
     pub(crate) id: Id,
 }
 
-impl Graph {
-    /// An empty graph.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    pub(crate) fn node(&self, id: Id) -> Node {
-        self.nodes.borrow()[id as usize].clone()
-    }
-
-    pub(crate) fn nodes(&self) -> std::cell::Ref<'_, Vec<Node>> {
-        self.nodes.borrow()
-    }
-
-    pub(crate) fn at(&self, id: Id) -> Expr<'_> {
-        Expr { graph: self, id }
-    }
-
-    /// Number of distinct nodes built so far.
-    pub fn len(&self) -> usize {
-        self.nodes.borrow().len()
-    }
-
-    /// True before anything was built.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// A node, simplified, or the equal one that exists.
-    pub(crate) fn push(&self, op: Op, args: &[Expr<'_>], shape: Shape) -> Expr<'_> {
-        for a in args {
-            assert!(std::ptr::eq(a.graph, self), "{}: an argument belongs to another graph", op.name());
-        }
-        let args: Vec<Id> = args.iter().map(|a| a.id).collect();
-        if let Some(id) = simplify::rewrite(self, &op, &args, &shape) {
-            return self.at(id);
-        }
-        self.intern(Node { op, args, shape })
-    }
-
-    /// A node exactly as given.
-    pub(crate) fn intern(&self, node: Node) -> Expr<'_> {
-        if let Some(&id) = self.index.borrow().get(&node) {
-            return self.at(id);
-        }
-        let mut nodes = self.nodes.borrow_mut();
-        let id = nodes.len() as Id;
-        nodes.push(node.clone());
-        self.index.borrow_mut().insert(node, id);
-        self.at(id)
-    }
-
-    fn named(&self, op: Op, shape: Shape) -> Expr<'_> {
-        for node in self.nodes.borrow().iter() {
-            let clash = match (&node.op, &op) {
-                (Op::Input(a) | Op::Variable(a), Op::Input(b) | Op::Variable(b)) => a == b,
-                _ => false,
-            };
-            assert!(
-                !clash || (node.op == op && node.shape == shape),
-                "{} {op:?} of shape {shape}: the name is taken by {:?} of shape {}",
-                op.name(),
-                node.op,
-                node.shape
-            );
-        }
-        self.intern(Node { op, args: vec![], shape })
-    }
-
-    /// A value without row axis, given at every run.
-    pub fn input(&self, name: &str, dims: impl Into<Vec<usize>>) -> Expr<'_> {
-        self.named(Op::Input(name.into()), Shape::whole(dims))
-    }
-
-    /// A value with one entry of `dims` per row, given at every run.
-    pub fn input_rows(&self, name: &str, rows: usize, dims: impl Into<Vec<usize>>) -> Expr<'_> {
-        self.named(Op::Input(name.into()), Shape::rowed(rows, dims))
-    }
-
-    /// State kept between runs (parameters, optimiser slots).
-    pub fn variable(&self, name: &str, dims: impl Into<Vec<usize>>) -> Expr<'_> {
-        self.named(Op::Variable(name.into()), Shape::whole(dims))
-    }
-
-    /// State with one entry of `dims` per row (chains of a sampler).
-    pub fn variable_rows(&self, name: &str, rows: usize, dims: impl Into<Vec<usize>>) -> Expr<'_> {
-        self.named(Op::Variable(name.into()), Shape::rowed(rows, dims))
-    }
-
-    /// A scalar constant.
-    pub fn scalar(&self, value: f64) -> Expr<'_> {
-        self.fill(value, Shape::whole([]))
-    }
-
-    /// The same number everywhere.
-    pub fn fill(&self, value: f64, shape: Shape) -> Expr<'_> {
-        self.intern(Node { op: Op::fill(value), args: vec![], shape })
-    }
-
-    /// A constant tensor, row-major.
-    pub fn table(&self, values: &[f64], dims: impl Into<Vec<usize>>) -> Expr<'_> {
-        let shape = Shape::whole(dims);
-        assert!(values.len() == shape.len(), "table: {} values for shape {shape}", values.len());
-        let bits: Arc<[u64]> = values.iter().map(|v| v.to_bits()).collect();
-        self.intern(Node { op: Op::Table(bits), args: vec![], shape })
-    }
-
-    /// Random numbers without row axis: entry i is number i of (seed, replica; stream, step).
-    pub fn random(&self, draw: Draw, stream: u32, dims: impl Into<Vec<usize>>) -> Expr<'_> {
-        self.intern(Node { op: Op::Random(draw, stream), args: vec![], shape: Shape::whole(dims) })
-    }
-
-    /// Random numbers, one block of `dims` per row.
-    pub fn random_rows(&self, draw: Draw, stream: u32, rows: usize, dims: impl Into<Vec<usize>>) -> Expr<'_> {
-        self.intern(Node { op: Op::Random(draw, stream), args: vec![], shape: Shape::rowed(rows, dims) })
-    }
-
-    /// Standard normal noise shaped like `like`.
-    pub fn normal_like<'g>(&'g self, stream: u32, like: Expr<'g>) -> Expr<'g> {
-        self.intern(Node { op: Op::Random(Draw::Normal, stream), args: vec![], shape: like.shape() })
-    }
-
-    /// The number of the current step (0, 1, …) as a scalar.
-    pub fn step(&self) -> Expr<'_> {
-        self.intern(Node { op: Op::Step, args: vec![], shape: Shape::whole([]) })
-    }
-}
-
 impl<'g> Expr<'g> {
     /// The shape, without the replica axis.
     pub fn shape(self) -> Shape {
-        self.graph.nodes.borrow()[self.id as usize].shape.clone()
+        self.graph.nodes()[self.id as usize].shape.clone()
     }
 
     pub(crate) fn node(self) -> Node {

@@ -2,8 +2,14 @@
 
 use crate::expr::Expr;
 use crate::op::Window;
+use crate::random::Draw;
 
 impl<'g> Expr<'g> {
+    /// 1 with this probability, else 0: uniforms of a stream compared with it.
+    pub fn bernoulli(self, stream: u32) -> Expr<'g> {
+        self.graph.draw_like(Draw::Uniform, stream, self).less(self)
+    }
+
     /// x².
     pub fn square(self) -> Expr<'g> {
         self * self

@@ -22,6 +22,7 @@ mod cpu;
 mod derive;
 mod expr;
 mod functions;
+mod graph;
 pub mod init;
 pub mod math;
 mod op;
@@ -34,7 +35,8 @@ mod simplify;
 
 pub use cpu::{Clock, Isa};
 pub use derive::{difference, grad, jvp, vjp};
-pub use expr::{Expr, Graph, Operand, concat};
+pub use expr::{Expr, Operand, concat};
+pub use graph::Graph;
 pub use op::{Binary, Op, Unary, Window};
 pub use program::{Options, Program, State};
 pub use random::Draw;

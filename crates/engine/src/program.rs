@@ -1,7 +1,8 @@
 //! Programs: expressions compiled once and run many times, and the state they work on.
 
 use crate::cpu::{self, Clock, Executor, External, Isa, Named};
-use crate::expr::{Expr, Graph};
+use crate::expr::Expr;
+use crate::graph::Graph;
 use crate::math::Real;
 use crate::op::Op;
 use std::num::NonZero;

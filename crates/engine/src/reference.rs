@@ -2,7 +2,8 @@
 //!
 //! Compiled programs are tested against it. It is slow on purpose: nothing is fused, tiled or vectorised.
 
-use crate::expr::{Expr, Graph, Id, Node};
+use crate::expr::Expr;
+use crate::graph::{Graph, Id, Node};
 use crate::op::{Op, Window};
 use crate::random::{self, Key};
 use crate::shape::Shape;

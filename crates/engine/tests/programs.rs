@@ -254,3 +254,15 @@ fn a_program_may_be_empty_of_rows_or_of_outputs() {
     assert_eq!(state.get("v"), Some(&[7.0, 8.0][..]));
     assert_eq!(Shape::whole([]).len(), 1);
 }
+
+#[test]
+fn bernoullis_have_their_probability_and_not_another() {
+    let g = Graph::new();
+    let (rows, p) = (40_000, 0.3);
+    let ones = g.fill(p, Shape::rowed(rows, [])).bernoulli(3).sum_rows();
+    let mut program = g.compile::<f32>(&[ones], &[], &Options::default());
+    program.run(&mut State::new(1), &[], CLOCK);
+    let z = |p: f64| (program.output(0)[0] as f64 - rows as f64 * p) / (rows as f64 * p * (1.0 - p)).sqrt();
+    println!("z = {:.2}, against p + 2 %: {:.2}", z(p), z(p + 0.02));
+    assert!(z(p).abs() < 4.0 && z(p + 0.02).abs() > 4.0);
+}

@@ -5,7 +5,8 @@
 
 use super::plan::*;
 use super::views::{View, views};
-use crate::expr::{Expr, Graph, Id, Node};
+use crate::expr::Expr;
+use crate::graph::{Graph, Id, Node};
 use crate::op::{Binary, Op};
 use crate::shape::Shape;
 use std::collections::{BTreeMap, HashMap};

@@ -1,6 +1,6 @@
 //! Views: operations that only rename entries (broadcast, transpose, slice, most reshapes) cost nothing.
 
-use crate::expr::{Graph, Id};
+use crate::graph::{Graph, Id};
 use crate::op::Op;
 
 /// How a node's entries are found in the buffer of its root. Strides count features.

@@ -6,11 +6,13 @@
 //! Checked by: tests/conformance.rs, for |δ| down to 1e-12 in f32.
 
 use super::dependents;
-use crate::expr::{Expr, Graph, Id, Node};
+use crate::expr::Expr;
+use crate::graph::{Graph, Id, Node};
 use crate::op::{Binary, Op, Unary};
 
 /// f(x + δ) − f(x) without cancellation, for an expression `f` and all `(x, δ)` moved together.
 ///
+/// The difference of an angle (`atan2`) is the angle turned, also where the value jumps by 2π.
 /// Unlike derivatives, differences see through [`Expr::stop_gradient`]: they are about values.
 pub fn difference<'g>(f: Expr<'g>, moved: &[(Expr<'g>, Expr<'g>)]) -> Expr<'g> {
     let graph = f.graph;
@@ -117,7 +119,8 @@ fn binary<'g>(
         // max(a', b') − a = max(Δa, (b − a) + Δb) where a is the larger, and likewise for b.
         Binary::Max => b.less_equal(a).select(za.max((b - a) + zb), ((a - b) + za).max(zb)),
         Binary::Min => a.less_equal(b).select(za.min((b - a) + zb), ((a - b) + za).min(zb)),
-        // The angle between the two points: cross product over inner product.
+        // The angle between the two points: cross product over inner product. Across the branch cut this is the angle
+        // turned, not the jump of 2π.
         Binary::Atan2 => (za * b - a * zb).atan2(a * ma + b * mb),
         Binary::Less | Binary::LessEqual | Binary::Equal => ma.binary(op, mb) - y,
     }

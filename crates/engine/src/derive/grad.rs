@@ -1,7 +1,8 @@
 //! Reverse mode: adjoints from the result back to what it depends on.
 
 use super::{dependents, max_share, partial};
-use crate::expr::{Expr, Graph, Id, Node};
+use crate::expr::Expr;
+use crate::graph::{Graph, Id, Node};
 use crate::op::Op;
 use crate::shape::Shape;
 

@@ -1,7 +1,8 @@
 //! Forward mode: tangents from what is varied to the result.
 
 use super::{dependents, max_share, partial};
-use crate::expr::{Expr, Graph, Id, Node};
+use crate::expr::Expr;
+use crate::graph::{Graph, Id, Node};
 use crate::op::Op;
 
 /// Jacobian–vector product: the derivative of each of `ys` when every `(x, tangent)` varies as x + t·tangent.

@@ -3,7 +3,7 @@
 use super::{Levels, Lowering, space};
 use crate::cpu::plan::*;
 use crate::cpu::tiling::Tiling;
-use crate::expr::Id;
+use crate::graph::Id;
 use crate::op::{Binary, Op};
 use std::collections::{HashMap, HashSet};
 

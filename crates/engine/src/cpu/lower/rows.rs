@@ -5,7 +5,7 @@ use super::{Lowering, pack, reduces_rows};
 use crate::cpu::gemm;
 use crate::cpu::plan::*;
 use crate::cpu::tiling::{LANES, Tiling};
-use crate::expr::Id;
+use crate::graph::Id;
 use crate::op::Op;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -5,7 +5,7 @@
 
 use super::{Lowering, reduces_rows};
 use crate::cpu::tiling::Tiling;
-use crate::expr::Id;
+use crate::graph::Id;
 use crate::op::{Binary, Op, Unary};
 use std::collections::{HashMap, HashSet};
 

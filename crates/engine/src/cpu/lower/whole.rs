@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::chains::Scope;
 use crate::cpu::plan::*;
-use crate::expr::Id;
+use crate::graph::Id;
 use crate::op::Op;
 use crate::shape::Shape;
 use std::collections::BTreeMap;
