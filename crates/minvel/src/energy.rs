@@ -1,10 +1,43 @@
 //! Energies: unnormalised models p ∝ exp(−E) w.r.t. the volume of the manifold.
 //!
-//! **Checked by** tests/energy_laws.rs: gradient, normalisation by quadrature, parameters.
+//! **Statement.** p = e^{−E}/Z, Z = ∫ e^{−E} dvol. Closed forms know log Z, can be sampled exactly and know
+//! I(p) = E‖grad E‖² (so that min L = −I(p)); networks have parameters and know none of these.
+//! **Source.** METHODS 0, 4.0, 4.1. **Conventions.** Points are in the coordinates of [`crate::manifold`].
+//! **Checked by** tests/energy_laws.rs (one suite over every energy: gradient, normalisation by quadrature, samples,
+//! parameters), tests/energy_facts.rs.
+
+mod bingham;
+mod conditional;
+pub mod draw;
+mod features;
+mod gaussian;
+mod hyperboloid;
+mod independent;
+mod mixture;
+mod mlp;
+mod network;
+pub mod toy;
+mod von_mises;
+pub mod von_mises_fisher;
+mod wrapped_normal;
+
+pub use bingham::Bingham;
+pub use conditional::{Conditional, Context};
+pub use features::Features;
+pub use gaussian::Gaussian;
+pub use hyperboloid::Hyperboloid;
+pub use independent::Independent;
+pub use mixture::Mixture;
+pub use mlp::{Head, Mlp};
+pub use network::{Activation, Network};
+pub use toy::Toy;
+pub use von_mises::VonMises;
+pub use von_mises_fisher::VonMisesFisher;
+pub use wrapped_normal::{HyperbolicNormal, TorusNormal};
 
 use minvel_engine::init::Init;
 use minvel_engine::math::Real;
-use minvel_engine::{Expr, Graph, State};
+use minvel_engine::{Clock, Expr, Graph, Options, State};
 use std::fmt;
 
 /// A variable of a model: its name, shape and law of start values.
@@ -35,6 +68,17 @@ pub trait Energy: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Exact and independent points of the law e^{−E}/Z, `rows × [m]`, fresh at every step of the program, where we know
+    /// how. Draws beyond the first come from [`draw::substream`]s, so that the next stream is free for the caller.
+    fn sample<'g>(&self, _graph: &'g Graph, _rows: usize, _stream: u32) -> Option<Expr<'g>> {
+        None
+    }
+
+    /// I(p) = E‖grad E‖² = E ΔE under its own law, where it is known and finite: L ≥ −I(p), with equality for the truth.
+    fn fisher_information(&self) -> Option<f64> {
+        None
+    }
+
     /// The parameters θ that are learnt (closed forms have none).
     fn parameters(&self) -> Vec<Parameter> {
         vec![]
@@ -56,9 +100,25 @@ pub fn parameters<'g>(energy: &dyn Energy, graph: &'g Graph) -> Vec<Expr<'g>> {
     energy.parameters().iter().map(|p| p.variable(graph)).collect()
 }
 
-/// Gives parameters and followers their start values: each replica from its own key.
+/// log p(x) = −E(x) − log Z, `rows × []`, where Z is known.
+pub fn log_prob<'g>(energy: &dyn Energy, x: Expr<'g>) -> Option<Expr<'g>> {
+    Some(-energy.energy(x) - energy.log_partition()?)
+}
+
+/// A fixed set of points of the energy's law, row-major `[count, m]`: what step 0 of stream 0 of a program with this seed
+/// would draw.
+pub fn points(energy: &dyn Energy, count: usize, seed: u64) -> Option<Vec<f64>> {
+    let graph = Graph::new();
+    let sample = energy.sample(&graph, count, 0)?;
+    let mut program = graph.compile::<f64>(&[sample], &[], &Options::default());
+    program.run(&mut State::new(1), &[], Clock { seed, step: 0 });
+    Some(program.output(0).to_vec())
+}
+
+/// Gives parameters and followers their start values: each replica from its own key, each variable from a stream of its
+/// own name, so that two models of one run never start alike.
 pub fn initialise<T: Real>(energy: &dyn Energy, state: &mut State<T>, seed: u64) {
-    for (stream, p) in energy.parameters().iter().chain(&energy.followers()).enumerate() {
-        p.init.set(state, &p.name, &p.dims, seed, stream as u32);
+    for p in energy.parameters().iter().chain(&energy.followers()) {
+        p.init.set(state, &p.name, &p.dims, seed, draw::stream_of(&p.name));
     }
 }

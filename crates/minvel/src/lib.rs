@@ -9,7 +9,21 @@
 //! differentiated, compiled and run for many replicas at once.
 
 pub mod energy;
+mod error;
+pub mod eval;
+pub mod experiment;
+pub mod file;
+pub mod flow;
+pub mod kernel;
 pub mod manifold;
+pub mod objective;
+pub mod plot;
+pub mod report;
+pub mod special;
+pub mod train;
 
 pub use energy::Energy;
+pub use error::Error;
+pub use flow::Flow;
 pub use manifold::Manifold;
+pub use objective::Objective;

@@ -3,10 +3,27 @@
 //! **Statement.** A point is a row of [`Manifold::ambient`] numbers. A tangent vector at x is written in the same
 //! coordinates. The model density of an energy is w.r.t. the Riemannian volume.
 //! **Source.** METHODS 3.1: generator Δ_g f + ⟨grad log π, grad f⟩; in a chart, dy = (g^{ij}∂_j log π + b^i)dt + √(2G⁻¹)dB.
-//! **Checked by** tests/manifold_laws.rs: one suite of laws over every manifold.
+//! **Checked by** tests/manifold_laws.rs and tests/manifold_steps.rs: one suite of laws over every manifold.
+
+mod euclidean;
+mod hyperbolic;
+mod product;
+pub mod quadrature;
+pub(crate) mod radial;
+mod so3;
+mod sphere;
+mod torus;
+
+pub use euclidean::Euclidean;
+pub use hyperbolic::{Hyperbolic, from_hyperboloid, to_hyperboloid};
+pub use product::Product;
+pub use so3::So3;
+pub use sphere::Sphere;
+pub use torus::Torus;
 
 use minvel_engine::{Expr, Graph};
 use std::fmt;
+use std::sync::Arc;
 
 /// The metric of a chart at given coordinates. All our charts are conformal factor by factor, so G is diagonal.
 #[derive(Clone, Copy)]
@@ -19,6 +36,30 @@ pub struct Metric<'g> {
     pub divergence: Expr<'g>,
     /// Brownian drift b^i = ½ g^{ij} ∂_j log det G + ∂_j g^{ij} = Δ_g y^i, `rows × [n]`.
     pub brownian: Expr<'g>,
+}
+
+impl<'g> Metric<'g> {
+    /// G = I.
+    pub fn flat(y: Expr<'g>) -> Self {
+        let zero = y.like(0.0);
+        Metric { inverse: y.like(1.0), log_det: zero.sum(-1), divergence: zero, brownian: zero }
+    }
+
+    /// The metric of constant curvature ±1/a² in stereographic (+) or Poincaré (−) coordinates,
+    /// G = (2a/(1 ± r²))² I: log det G = 2n log 2a − 2n log(1 ± r²), ∂_j g^{ij} = ±(1 ± r²)y^i/a²,
+    /// b^i = ±(1 − n/2)(1 ± r²)y^i/a².
+    pub fn of_constant_curvature(y: Expr<'g>, sign: f64, a: f64) -> Self {
+        let n = y.shape().features() as f64;
+        let bend = sign * y.square().sum(-1);
+        let factor = (1.0 + bend).expand(-1);
+        let divergence = factor * y * (sign / (a * a));
+        Metric {
+            inverse: (factor * (0.5 / a)).square().broadcast(&y.shape()),
+            log_det: 2.0 * n * (2.0 * a).ln() - 2.0 * n * bend.log1p(),
+            divergence,
+            brownian: (1.0 - 0.5 * n) * divergence,
+        }
+    }
 }
 
 /// Points and weights with Σ w f(x) ≈ ∫ f dvol.
@@ -67,6 +108,11 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     /// Removes rounding drift: normalises, wraps angles, keeps the ball open.
     fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g>;
 
+    /// Numbers that name a chart, k.
+    fn charts(&self) -> usize {
+        1
+    }
+
     /// Which chart is used at x, `rows × [k]` (constant in differentiation); `rows × [1]` of ones where one chart covers.
     fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g>;
 
@@ -74,6 +120,7 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     fn to_chart<'g>(&self, x: Expr<'g>, choice: Expr<'g>) -> Expr<'g>;
 
     /// The point with chart coordinates y.
+    #[allow(clippy::wrong_self_convention)] // the manifold is not what is converted
     fn from_chart<'g>(&self, y: Expr<'g>, choice: Expr<'g>) -> Expr<'g>;
 
     /// The metric at chart coordinates y (the same formula in every chart of ours).
@@ -89,6 +136,9 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     fn volume(&self) -> Option<f64>;
 
     /// Points of the uniform law where the manifold is compact, else of the standard (wrapped) normal law.
+    ///
+    /// A constant of differentiation, which one can differentiate by (an expression like 2·u is not kept as such).
+    /// The stream is below 2²⁴: the factors of a product draw from stream + k·2²⁴, k = 0, 1, …
     fn sample_base<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Expr<'g>;
 
     /// −log density of [`Manifold::sample_base`] w.r.t. the volume, `rows × []`.
@@ -100,4 +150,95 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
 
     /// What is wrong with a point given by a user, if anything (off the manifold, out of range).
     fn check(&self, point: &[f64]) -> Result<(), String>;
+}
+
+/// What is wrong with the numbers of a point, whatever the manifold: how many there are, or that one is not finite.
+fn check_numbers(manifold: &dyn Manifold, point: &[f64]) -> Result<(), String> {
+    let m = manifold.ambient();
+    if point.len() != m {
+        return Err(format!("a point of {manifold} has {m} numbers, not {}", point.len()));
+    }
+    match point.iter().position(|x| !x.is_finite()) {
+        Some(i) => Err(format!("number {i} of the point is {}, which is not finite", point[i])),
+        None => Ok(()),
+    }
+}
+
+/// How a name becomes a manifold.
+enum Family {
+    /// `name:n`.
+    OfDimension(fn(usize) -> Arc<dyn Manifold>),
+    /// `name`.
+    Single(fn() -> Arc<dyn Manifold>),
+}
+
+/// The list: a new manifold is a file and a line here. (Products are written `product(…,…)`.)
+const FAMILIES: [(&str, Family); 5] = [
+    ("euclidean", Family::OfDimension(|n| Arc::new(Euclidean(n)))),
+    ("sphere", Family::OfDimension(|n| Arc::new(Sphere(n)))),
+    ("torus", Family::OfDimension(|n| Arc::new(Torus(n)))),
+    ("hyperbolic", Family::OfDimension(|n| Arc::new(Hyperbolic(n)))),
+    ("so3", Family::Single(|| Arc::new(So3))),
+];
+
+/// The manifold of a name: the inverse of `Display`.
+///
+/// ```
+/// let manifold = minvel::manifold::parse("product(sphere:2, torus:1)").unwrap();
+/// assert_eq!((manifold.dim(), manifold.ambient()), (3, 4));
+/// assert_eq!(manifold.to_string(), "product(sphere:2,torus:1)");
+/// assert!(minvel::manifold::parse("sphere").unwrap_err().contains("sphere:2"));
+/// ```
+pub fn parse(name: &str) -> Result<Arc<dyn Manifold>, String> {
+    let name = name.trim();
+    if let Some(inside) = name.strip_prefix("product") {
+        let inside = inside.trim().strip_prefix('(').and_then(|i| i.strip_suffix(')'));
+        let inside = inside.ok_or(format!("`{name}`: a product is written product(sphere:2,torus:1)"))?;
+        let factors: Vec<Arc<dyn Manifold>> = split_at_commas(inside)
+            .map_err(|why| format!("`{name}`: {why}"))?
+            .into_iter()
+            .map(parse)
+            .collect::<Result<_, _>>()?;
+        let count: usize = factors.iter().map(|m| m.charts()).sum();
+        return match count {
+            0..=256 => Ok(Arc::new(Product::new(factors))),
+            _ => Err(format!("a product has at most 256 factors, not {count}")),
+        };
+    }
+    let (family, dimension) = match name.split_once(':') {
+        Some((family, n)) => (family.trim(), Some(n.trim())),
+        None => (name, None),
+    };
+    match (FAMILIES.iter().find(|(known, _)| *known == family), dimension) {
+        (Some((_, Family::OfDimension(make))), Some(n)) => match n.parse() {
+            Ok(n) if n >= 1 => Ok(make(n)),
+            _ => Err(format!("`{name}`: the dimension is a whole number of at least 1, as in {family}:2, not `{n}`")),
+        },
+        (Some((_, Family::OfDimension(_))), None) => Err(format!("`{name}` needs its dimension, as in {family}:2")),
+        (Some((_, Family::Single(make))), None) => Ok(make()),
+        (Some((_, Family::Single(_))), Some(_)) => Err(format!("`{name}`: {family} has no dimension to give")),
+        (None, _) => {
+            let known: Vec<&str> = FAMILIES.iter().map(|(known, _)| *known).collect();
+            Err(format!("`{name}` is not a manifold: known are {} and product(…,…)", known.join(", ")))
+        }
+    }
+}
+
+/// The parts between commas that stand in no parenthesis.
+fn split_at_commas(text: &str) -> Result<Vec<&str>, &'static str> {
+    let (mut parts, mut start, mut depth) = (vec![], 0, 0);
+    for (i, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Err("a parenthesis closes that was not opened"),
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    if depth > 0 { Err("a parenthesis is not closed") } else { Ok(parts) }
 }

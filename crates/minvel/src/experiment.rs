@@ -1,0 +1,101 @@
+//! Experiments: settings as written ([`Config`]) → checked once ([`Experiment`]) → run → [`Report`].
+//!
+//! An experiment is a list of independent units, each named; what a unit found is kept as soon as it is there
+//! ([`Ledger`]), and trainings inside a unit keep checkpoints, so that an interrupted run goes on where it was and ends
+//! with the same bits. A new experiment is one file with an [`Entry`], one TOML, and one line in [`LIST`].
+//! **Checked by** tests/experiment.rs, and by killing the program in crates/cli/tests/resume.rs.
+
+mod bench;
+mod config;
+mod gaussian;
+mod ledger;
+
+pub use bench::Bench;
+pub use config::Config;
+pub use ledger::Ledger;
+
+use crate::Error;
+use crate::report::{Figure, Machine, Report, Row, Versions};
+
+/// Something that can be run and finds numbers.
+pub trait Experiment {
+    /// Does the work, in units of the bench.
+    fn run(&self, bench: &mut Bench) -> Result<Findings, Error>;
+}
+
+/// What an experiment found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// Numbers and claims.
+    pub rows: Vec<Row>,
+    /// Figures.
+    pub figures: Vec<Figure>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// An experiment in the list.
+pub struct Entry {
+    /// Its name on the command line, and of its TOML.
+    pub name: &'static str,
+    /// The figure, table or section it reproduces.
+    pub source: &'static str,
+    /// What it shows, a sentence without its full stop.
+    pub about: &'static str,
+    /// Its settings with comments: the file in `experiments/`.
+    pub settings: &'static str,
+    /// Checks settings.
+    pub check: fn(&Config) -> Result<Box<dyn Experiment>, Error>,
+    /// Whether it is for testing the machinery only.
+    pub hidden: bool,
+}
+
+/// All experiments.
+pub const LIST: &[Entry] = &[gaussian::ENTRY];
+
+/// Names that stand for several experiments, with what they have in common.
+pub const GROUPS: &[(&str, &str, &[&str])] =
+    &[("synthetic", "The paper's synthetic experiments", &["bias-variance", "cd1", "circle", "sphere"])];
+
+/// The experiments that a name stands for.
+pub fn named(name: &str) -> Result<Vec<&'static Entry>, Error> {
+    if let Some((_, _, members)) = GROUPS.iter().find(|(group, _, _)| *group == name) {
+        return Ok(members.iter().filter_map(|m| LIST.iter().find(|e| e.name == *m)).collect());
+    }
+    if let Some(entry) = LIST.iter().find(|e| e.name == name) {
+        return Ok(vec![entry]);
+    }
+    let visible = LIST.iter().filter(|e| !e.hidden).map(|e| e.name);
+    let known: Vec<&str> = visible.chain(GROUPS.iter().map(|(group, _, _)| *group)).collect();
+    let nearest = config::nearest(name, known.iter().copied());
+    let hint = nearest.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+    Err(Error::config(format!("there is no experiment `{name}`{hint} Known: {}", known.join(", "))))
+}
+
+impl Entry {
+    /// The settings as the file has them.
+    pub fn config(&self) -> Result<Config, Error> {
+        Config::parse(&format!("experiments/{}.toml", self.name), self.settings)
+    }
+
+    /// Checks the settings, runs the experiment and reports. Versions and revision are those of the caller.
+    pub fn perform(&self, config: &Config, bench: &mut Bench, versions: Versions, revision: &str) -> Result<Report, Error> {
+        let findings = (self.check)(config)?.run(bench)?;
+        Ok(Report {
+            experiment: self.name.to_string(),
+            about: self.about.to_string(),
+            source: self.source.to_string(),
+            config: config.json(),
+            quick: config.is_quick(),
+            device: "cpu".to_string(),
+            seconds: bench.timings().iter().map(|t| t.seconds).sum(),
+            timings: bench.timings().to_vec(),
+            machine: Machine::here(),
+            versions,
+            revision: revision.to_string(),
+            rows: findings.rows,
+            figures: findings.figures,
+            notes: findings.notes,
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! What was found so far: one file for each finished unit, written wholly or not at all.
+
+use crate::{Error, file};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The folder `units/` of a run.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    folder: PathBuf,
+    purpose: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    unit: String,
+    purpose: String,
+    seconds: f64,
+    result: serde_json::Value,
+}
+
+/// What a unit found, and how long it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished<T> {
+    /// What it found.
+    pub result: T,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl Ledger {
+    /// Opens the ledger of a run folder. `purpose` names experiment and settings: units of other ones are refused.
+    pub fn open(run: &Path, purpose: &str) -> Result<Self, Error> {
+        let folder = run.join("units");
+        file::create_folder(&folder)?;
+        Ok(Ledger { folder, purpose: purpose.to_string() })
+    }
+
+    /// What finished units must belong to.
+    pub fn purpose(&self) -> &str {
+        &self.purpose
+    }
+
+    fn path(&self, unit: &str) -> PathBuf {
+        self.folder.join(format!("{unit}.json"))
+    }
+
+    /// Folder for the checkpoints of a unit, while it is at work.
+    pub fn workplace(&self, unit: &str) -> PathBuf {
+        self.folder.join(format!("{unit}.work"))
+    }
+
+    /// What a unit found, if it is finished.
+    pub fn find<T: DeserializeOwned>(&self, unit: &str) -> Result<Option<Finished<T>>, Error> {
+        let path = self.path(unit);
+        let Some(bytes) = file::read_if_there(&path)? else { return Ok(None) };
+        let unreadable = |e: serde_json::Error| Error::content(&path, format!("unreadable: {e}; delete it to redo the unit"));
+        let record: Record = serde_json::from_slice(&bytes).map_err(unreadable)?;
+        if record.purpose != self.purpose || record.unit != unit {
+            return Err(Error::content(&path, "this unit belongs to other settings; choose another folder"));
+        }
+        let result = serde_json::from_value(record.result).map_err(unreadable)?;
+        Ok(Some(Finished { result, seconds: record.seconds }))
+    }
+
+    /// Keeps what a unit found, and clears its workplace.
+    pub fn keep<T: Serialize>(&self, unit: &str, result: &T, seconds: f64) -> Result<(), Error> {
+        let result = serde_json::to_value(result).expect("what a unit finds is plain data");
+        let record = Record { unit: unit.to_string(), purpose: self.purpose.clone(), seconds, result };
+        let text = serde_json::to_vec(&record).expect("a record is plain data");
+        file::write(&self.path(unit), &text)?;
+        match std::fs::remove_dir_all(self.workplace(unit)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::file(&self.workplace(unit), "remove", e))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Files that are there wholly or not at all.
+
+use crate::Error;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+/// Writes a file so that a kill at any moment leaves the old contents or the new ones, never a part.
+///
+/// The bytes go to a neighbour `NAME.partial`, to the disk, and only then take the name.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = Path::new(&partial);
+    let written = (|| {
+        let mut file = fs::File::create(partial)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    })();
+    written.map_err(|e| Error::file(partial, "write", e))?;
+    fs::rename(partial, path).map_err(|e| Error::file(path, "write", e))
+}
+
+/// Reads a file that may not be there.
+pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::file(path, "read", e)),
+    }
+}
+
+/// Reads a file as text.
+pub fn read_text(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))
+}
+
+/// Creates a folder and those above it.
+pub fn create_folder(path: &Path) -> Result<(), Error> {
+    fs::create_dir_all(path).map_err(|e| Error::file(path, "create the folder", e))
+}
+
+/// Removes a file that may not be there.
+pub fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::file(path, "remove", e)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,124 @@
+//! Scenes as SVG.
+
+use super::png;
+use super::scene::{Anchor, Paint, Picture, Scene, Shape, Stroke, Text};
+use std::fmt::Write;
+
+/// What the page is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// A file of its own: dark ink on white.
+    Paper,
+    /// Part of a page: the ink of the page on nothing.
+    Inline,
+}
+
+/// The whole figure.
+pub fn render(scene: &Scene, theme: Theme) -> String {
+    let (width, height) = (number(scene.width), number(scene.height));
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         font-family=\"'DejaVu Sans', Verdana, sans-serif\" role=\"img\">\n"
+    );
+    if theme == Theme::Paper {
+        let _ = writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>");
+    }
+    for shape in &scene.shapes {
+        match shape {
+            Shape::Path { points, closed, fill, stroke } => {
+                out.push_str(&path(points, *closed, *fill, stroke.as_ref(), theme));
+            }
+            Shape::Text(text) => out.push_str(&letters(text, theme)),
+            Shape::Picture(picture) => out.push_str(&pixels(picture)),
+        }
+        out.push('\n');
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn path(
+    points: &[(f64, f64)],
+    closed: bool,
+    fill: Option<Paint>,
+    stroke: Option<&Stroke>,
+    theme: Theme,
+) -> String {
+    let mut d = String::new();
+    for (i, (x, y)) in points.iter().enumerate() {
+        let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { "L" }, number(*x), number(*y));
+    }
+    if closed {
+        d.push('Z');
+    }
+    let fill = fill.map_or("fill=\"none\"".to_string(), |p| paint(p, "fill", theme));
+    let stroke = stroke.map_or(String::new(), |s| {
+        let dashes: Vec<String> = s.dashes.iter().map(|x| number(*x)).collect();
+        let dashes = if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", dashes.join(" ")) };
+        let width = number(s.width);
+        format!(" {} stroke-width=\"{width}\" stroke-linejoin=\"round\"{dashes}", paint(s.paint, "stroke", theme))
+    });
+    format!("<path d=\"{d}\" {fill}{stroke}/>")
+}
+
+fn letters(text: &Text, theme: Theme) -> String {
+    let anchor = match text.anchor {
+        Anchor::Start => "start",
+        Anchor::Middle => "middle",
+        Anchor::End => "end",
+    };
+    let (x, y) = (number(text.at.0), number(text.at.1));
+    let turn = if text.upward { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
+    let weight = if text.bold { " font-weight=\"bold\"" } else { "" };
+    let (fill, size) = (paint(text.paint, "fill", theme), number(text.size));
+    let words = escape(&text.text);
+    format!("<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\"{weight}{turn} {fill}>{words}</text>")
+}
+
+fn pixels(picture: &Picture) -> String {
+    let area = picture.area;
+    let data = base64(&png::encode(picture.columns, picture.rows, &picture.pixels));
+    let (x, y, width, height) = (number(area.x), number(area.y), number(area.width), number(area.height));
+    format!(
+        "<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"none\" \
+         href=\"data:image/png;base64,{data}\"/>"
+    )
+}
+
+/// An attribute `fill` or `stroke`, with its opacity.
+fn paint(paint: Paint, attribute: &str, theme: Theme) -> String {
+    let ink = if theme == Theme::Paper { "#202020" } else { "currentColor" };
+    match paint {
+        Paint::Ink => format!("{attribute}=\"{ink}\""),
+        Paint::Soft => format!("{attribute}=\"{ink}\" {attribute}-opacity=\"0.65\""),
+        Paint::Faint => format!("{attribute}=\"{ink}\" {attribute}-opacity=\"0.15\""),
+        Paint::Solid([r, g, b]) => format!("{attribute}=\"#{r:02x}{g:02x}{b:02x}\""),
+        Paint::Veil([r, g, b]) => format!("{attribute}=\"#{r:02x}{g:02x}{b:02x}\" {attribute}-opacity=\"0.2\""),
+    }
+}
+
+/// Two places after the point are more than a screen shows.
+fn number(x: f64) -> String {
+    let text = format!("{x:.2}");
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    if short == "-0" { "0".to_string() } else { short.to_string() }
+}
+
+/// Text for XML and HTML.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// RFC 4648.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let word = (0..3).fold(0u32, |word, i| word << 8 | *three.get(i).unwrap_or(&0) as u32);
+        for i in 0..4 {
+            let digit = DIGITS[(word >> (18 - 6 * i) & 63) as usize] as char;
+            out.push(if i <= three.len() { digit } else { '=' });
+        }
+    }
+    out
+}

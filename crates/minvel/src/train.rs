@@ -1,0 +1,208 @@
+//! Training: a program repeated, watched, and kept safe.
+//!
+//! **Statement.** state ← program(state, inputs; seed, step) for step = 0, 1, …, steps − 1.
+//! **Conventions.** Randomness is keyed by (seed, step), so that a training resumed from a checkpoint ends with the bits of
+//! one that was never interrupted. A training that leaves the finite numbers is a value, a [`Divergence`] for each
+//! replica concerned; the other replicas go on.
+//! **Checked by** tests/train.rs, and by killing the program at random moments in crates/cli/tests/resume.rs.
+
+mod checkpoint;
+mod desk;
+
+pub use checkpoint::{Checkpoint, Scalar};
+pub use desk::{Desk, Observer, Silent, Stop};
+
+use crate::Error;
+use minvel_engine::{Clock, Program, State};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Instant;
+
+/// The loop around a compiled step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trainer {
+    /// What is trained: the name of its checkpoint, and of its bar on the screen.
+    pub name: String,
+    /// Steps in all.
+    pub steps: u32,
+    /// Steps between two looks at the loss.
+    pub block: u32,
+    /// Seed of the program's randomness.
+    pub seed: u64,
+    /// Which output of the program is the loss.
+    pub loss: usize,
+}
+
+/// The loss of each replica after some steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// Steps made.
+    pub step: u32,
+    /// Loss of the last of them, replica by replica.
+    #[serde(with = "crate::report::number::list")]
+    pub loss: Vec<f64>,
+}
+
+/// Where a replica left the finite numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Divergence {
+    /// The step (counted from 0) that first gave a number that is not finite.
+    pub step: u32,
+    /// Which replica.
+    pub replica: usize,
+    /// In what: the loss, or a variable.
+    pub where_: String,
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Divergence { step, replica, where_ } = self;
+        write!(f, "training diverged: {where_} of replica {replica} is not finite at step {step}; ")?;
+        write!(f, "a smaller learning rate, or a larger step size of the flow, may help")
+    }
+}
+
+/// What a training leaves behind, beside the state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Training {
+    /// Learning curve, a look after each block.
+    pub looks: Vec<Look>,
+    /// Replicas that left the finite numbers.
+    pub divergences: Vec<Divergence>,
+}
+
+/// What a checkpoint of a training knows besides the state.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    training: Training,
+    seconds: f64,
+}
+
+impl Training {
+    /// Replicas that stayed finite, of so many.
+    pub fn finite(&self, replicas: usize) -> Vec<usize> {
+        (0..replicas).filter(|r| self.divergences.iter().all(|d| d.replica != *r)).collect()
+    }
+
+    /// The training itself if no replica diverged, else the first divergence.
+    pub fn all_finite(self) -> Result<Self, Divergence> {
+        match self.divergences.first() {
+            Some(divergence) => Err(divergence.clone()),
+            None => Ok(self),
+        }
+    }
+}
+
+impl Trainer {
+    /// A training of so many steps, looked at about a hundred times; the loss is output 0.
+    pub fn new(name: &str, steps: u32, seed: u64) -> Self {
+        Trainer { name: name.to_string(), steps, block: (steps / 100).max(1), seed, loss: 0 }
+    }
+
+    /// Runs all steps on `state`, from the desk's checkpoint if there is one.
+    pub fn run<T: Scalar>(
+        &self,
+        program: &mut Program<T>,
+        state: &mut State<T>,
+        inputs: &[(&str, &[T])],
+        desk: &Desk,
+    ) -> Result<Training, Error> {
+        assert!(self.block > 0, "trainer: a block of no steps");
+        let (mut done, mut training) = self.resume(state, desk)?;
+        desk.begin(&self.name, self.steps as u64, done as u64);
+        let mut saved = Instant::now();
+        while done < self.steps && !self.all_lost(&training, state.replicas()) {
+            let end = done.saturating_add(self.block).min(self.steps);
+            let before = state.clone();
+            program.run_steps(state, inputs, self.seed, done..end);
+            let loss: Vec<f64> = self.losses(program, state.replicas());
+            for replica in fresh_losses(&loss, &training) {
+                let step = self.first_bad_step(program, before.clone(), inputs, done..end, replica);
+                training.divergences.push(Divergence { step, replica, where_: "the loss".into() });
+            }
+            done = end;
+            desk.advance(done as u64, &words(&loss));
+            training.looks.push(Look { step: done, loss });
+            let asked = desk.stop.asked();
+            if asked || done == self.steps || saved.elapsed() >= desk.save_every {
+                self.save(state, done, &training, desk)?;
+                saved = Instant::now();
+            }
+            if asked && done < self.steps {
+                return Err(Error::Interrupted);
+            }
+        }
+        lost_variables(state, done, &mut training);
+        desk.end();
+        Ok(training)
+    }
+
+    fn resume<T: Scalar>(&self, state: &mut State<T>, desk: &Desk) -> Result<(u32, Training), Error> {
+        let Some(path) = desk.checkpoint(&self.name) else { return Ok((0, Training::default())) };
+        let Some(checkpoint) = Checkpoint::<T>::read_if_there(&path)? else { return Ok((0, Training::default())) };
+        checkpoint.belongs_to(&path, &desk.purpose(&self.name), state)?;
+        let note: Note = checkpoint.note(&path)?;
+        desk.resumed(note.seconds);
+        *state = checkpoint.state;
+        Ok((checkpoint.step, note.training))
+    }
+
+    fn save<T: Scalar>(&self, state: &State<T>, step: u32, training: &Training, desk: &Desk) -> Result<(), Error> {
+        let Some(path) = desk.checkpoint(&self.name) else { return Ok(()) };
+        let note = Note { training: training.clone(), seconds: desk.seconds() };
+        Checkpoint::new(state.clone(), step, &desk.purpose(&self.name), &note).write(&path)
+    }
+
+    fn all_lost(&self, training: &Training, replicas: usize) -> bool {
+        training.finite(replicas).is_empty()
+    }
+
+    /// The loss of each replica: the sum of the output's entries, if it has several.
+    fn losses<T: Scalar>(&self, program: &Program<T>, replicas: usize) -> Vec<f64> {
+        let output = program.output(self.loss);
+        output.chunks(output.len() / replicas).map(|own| own.iter().map(|x| x.to_f64()).sum()).collect()
+    }
+
+    /// Repeats a block step by step: the same bits, so that the first bad step shows itself.
+    fn first_bad_step<T: Scalar>(
+        &self,
+        program: &mut Program<T>,
+        mut state: State<T>,
+        inputs: &[(&str, &[T])],
+        mut steps: std::ops::Range<u32>,
+        replica: usize,
+    ) -> u32 {
+        let last = steps.end - 1;
+        let bad = steps.find(|&step| {
+            program.run(&mut state, inputs, Clock { seed: self.seed, step });
+            !self.losses(program, state.replicas())[replica].is_finite()
+        });
+        bad.unwrap_or(last)
+    }
+}
+
+/// Replicas whose loss is not finite and that were not known as lost.
+fn fresh_losses(loss: &[f64], training: &Training) -> Vec<usize> {
+    training.finite(loss.len()).into_iter().filter(|&r| !loss[r].is_finite()).collect()
+}
+
+/// The last update may have spoilt a variable without the loss having seen it.
+fn lost_variables<T: Scalar>(state: &State<T>, done: u32, training: &mut Training) {
+    for replica in training.finite(state.replicas()) {
+        let own = |values: &[T]| {
+            let len = values.len() / state.replicas();
+            values[replica * len..][..len].iter().any(|x| !x.to_f64().is_finite())
+        };
+        if let Some((name, _)) = state.iter().find(|(_, values)| own(values)) {
+            let where_ = format!("variable `{name}`");
+            training.divergences.push(Divergence { step: done.saturating_sub(1), replica, where_ });
+        }
+    }
+}
+
+/// The mean loss of the replicas that still have one, for the screen.
+fn words(loss: &[f64]) -> String {
+    let finite: Vec<f64> = loss.iter().copied().filter(|x| x.is_finite()).collect();
+    let lost = if finite.len() < loss.len() { format!(", {} lost", loss.len() - finite.len()) } else { String::new() };
+    format!("loss {:.4}{lost}", finite.iter().sum::<f64>() / finite.len() as f64)
+}

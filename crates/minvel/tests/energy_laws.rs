@@ -1,0 +1,520 @@
+//! Laws that hold for every energy: its gradient is its derivative, e^{−E} integrates to Z, its samples have its moments.
+//!
+//! A new energy is one line in [`cases`].
+
+mod support;
+
+use minvel::energy::*;
+use minvel::manifold::*;
+use minvel_engine::{Clock, Expr, Graph, Options, State, grad};
+use std::f64::consts::TAU;
+use std::sync::Arc;
+use support::{estimate, values};
+
+/// An energy, where it lives, and a grid that integrates it to rounding (none: too many dimensions).
+struct Case {
+    name: &'static str,
+    energy: Arc<dyn Energy>,
+    manifold: Arc<dyn Manifold>,
+    grid: Option<Grid>,
+}
+
+fn case(name: &'static str, energy: impl Energy + 'static, manifold: impl Manifold + 'static, grid: Option<Grid>) -> Case {
+    Case { name, energy: Arc::new(energy), manifold: Arc::new(manifold), grid }
+}
+
+/// A toy law with a grid of its own.
+fn toy(name: &'static str, grid: Grid) -> Case {
+    let toy = Toy::named(name).unwrap();
+    Case { name, manifold: toy.manifold.clone(), energy: Arc::new(toy), grid: Some(grid) }
+}
+
+/// Points f(s, t) with weights |∂f| ds dt over a product of two rules.
+fn mapped(s: quadrature::Rule, t: quadrature::Rule, f: impl Fn(f64, f64) -> ([f64; 2], f64)) -> Grid {
+    let mut grid = Grid { points: vec![], weights: vec![] };
+    for (s, v) in s.0.iter().zip(&s.1) {
+        for (t, w) in t.0.iter().zip(&t.1) {
+            let (point, area) = f(*s, *t);
+            grid.points.extend(point);
+            grid.weights.push(v * w * area);
+        }
+    }
+    grid
+}
+
+fn polar(radius: f64, count: usize) -> Grid {
+    mapped(quadrature::interval(1e-12, radius, count), quadrature::angles(16), |r, a| ([r * a.cos(), r * a.sin()], r))
+}
+
+/// Coordinates along and across the banana.
+fn banana_grid() -> Grid {
+    let (along, across) = (quadrature::midpoint(-18.0, 18.0, 240), quadrature::midpoint(-9.0, 9.0, 120));
+    mapped(along, across, |x, r| ([x, r + 0.2 * (x * x - 4.0)], 1.0))
+}
+
+/// Normal coordinates of the funnel, x₁ = √v n, in two parts that meet at its kink.
+fn funnel_grid() -> Grid {
+    let kink = -(10f64.ln());
+    let part = |from, to| {
+        let across = quadrature::midpoint(-9.0, 9.0, 80);
+        mapped(quadrature::interval(from, to, 80), across, |x, n| {
+            let deviation = (-x).exp().min(10.0).sqrt();
+            ([x, deviation * n], deviation)
+        })
+    };
+    let (mut grid, right) = (part(-18.0, kink), part(kink, 18.0));
+    grid.points.extend(right.points);
+    grid.weights.extend(right.weights);
+    grid
+}
+
+fn cases() -> Vec<Case> {
+    let flat = |n: usize, count, radius| Euclidean(n).grid(count, radius);
+    let gauss = |mean: &[f64], s: f64| -> Arc<dyn Energy> { Arc::new(Gaussian::isotropic(mean, s)) };
+    let precision = [1.0, 0.3, 0.1, 0.3, 2.0, -0.4, 0.1, -0.4, 0.7];
+    let bent = [0.5, 0.2, 0.1, 0.2, -1.0, 0.4, 0.1, 0.4, 1.5];
+    let bent4: Vec<f64> = (0..16).map(|i| ((1 + i / 4) as f64 * (1 + i % 4) as f64).sqrt().cos() * 2.0).collect();
+    let mixed = Mixture::new(vec![(0.2, gauss(&[1.0, 0.0], 0.5)), (0.8, Arc::new(toy::Banana::default()))]);
+    let mixed_sphere = Mixture::new(vec![
+        (0.5, Arc::new(VonMisesFisher::new(&[0.0, 0.6, 0.8], 4.0)) as Arc<dyn Energy>),
+        (0.5, Arc::new(Bingham::new(&bent, 3))),
+    ]);
+    let parts = Independent::new(vec![
+        (2, Arc::new(VonMisesFisher::new(&[0.6, 0.8], 1.5)) as Arc<dyn Energy>),
+        (1, Arc::new(VonMises::new(&[0.3], &[2.0]))),
+    ]);
+    let cylinder = || Product::new(vec![Arc::new(Sphere(1)) as Arc<dyn Manifold>, Arc::new(Torus(1))]);
+    vec![
+        case("gaussian 1", Gaussian::isotropic(&[0.4], 1.7), Euclidean(1), flat(1, 80, 20.0)),
+        case("gaussian 3", Gaussian::new(&[0.2, -0.3, 0.5], &precision), Euclidean(3), flat(3, 50, 14.0)),
+        case("mixture", mixed, Euclidean(2), Some(banana_grid())),
+        case("vmf circle", VonMisesFisher::new(&[0.6, 0.8], 2.5), Sphere(1), Sphere(1).grid(60, 0.0)),
+        case("vmf sphere", VonMisesFisher::new(&[0.6, 0.0, 0.8], 7.0), Sphere(2), Sphere(2).grid(40, 0.0)),
+        case("vmf 3-sphere", VonMisesFisher::new(&[1.0, 1.0, 0.0, -1.0], 3.0), Sphere(3), Sphere(3).grid(30, 0.0)),
+        case("vmf uniform", VonMisesFisher::new(&[0.0, 0.0, 1.0], 0.0), Sphere(2), Sphere(2).grid(10, 0.0)),
+        case("vmf 8-sphere", VonMisesFisher::new(&[1.0; 9], 10.0), Sphere(8), None),
+        case("mixture on the sphere", mixed_sphere, Sphere(2), Sphere(2).grid(40, 0.0)),
+        case("von mises", VonMises::new(&[0.5, -2.0], &[1.0, 6.0]), Torus(2), Torus(2).grid(60, 0.0)),
+        case("hyperboloid 1", Hyperboloid::new(&[0.3], 1.3), Hyperbolic(1), Hyperbolic(1).grid(120, 7.0)),
+        case("hyperboloid 2", Hyperboloid::new(&[0.3, -0.2], 4.0), Hyperbolic(2), Hyperbolic(2).grid(80, 6.0)),
+        case("hyperboloid 3", Hyperboloid::centred(3, 0.8), Hyperbolic(3), Hyperbolic(3).grid(48, 6.5)),
+        case("bingham 2", Bingham::new(&bent, 3), Sphere(2), Sphere(2).grid(40, 0.0)),
+        case("bingham 3", Bingham::new(&bent4, 4), Sphere(3), Sphere(3).grid(40, 0.0)),
+        case("wrapped normal 1", HyperbolicNormal::new(&[-0.5], 0.6), Hyperbolic(1), Hyperbolic(1).grid(120, 8.0)),
+        case("wrapped normal 2", HyperbolicNormal::new(&[0.2, 0.3], 0.5), Hyperbolic(2), Hyperbolic(2).grid(80, 6.5)),
+        case("wrapped normal 3", HyperbolicNormal::new(&[0.0; 3], 0.8), Hyperbolic(3), Hyperbolic(3).grid(40, 8.0)),
+        case("torus normal", TorusNormal::new(&[3.0, 1.0], 0.7), Torus(2), Torus(2).grid(80, 0.0)),
+        case("torus normal, wide", TorusNormal::new(&[-1.0], 2.5), Torus(1), Torus(1).grid(40, 0.0)),
+        case("independent", parts, cylinder(), cylinder().grid(60, 0.0)),
+        toy("banana", banana_grid()),
+        toy("cosine", flat(2, 240, 12.0).unwrap()),
+        toy("funnel", funnel_grid()),
+        toy("ring", polar(7.0, 200)),
+        toy("multiring", polar(7.0, 200)),
+        toy("grid", flat(2, 160, 9.0).unwrap()),
+        toy("square", flat(2, 120, 6.0).unwrap()),
+        toy("spiral", flat(2, 280, 10.0).unwrap()),
+        toy("mog", flat(1, 1200, 10.0).unwrap()),
+        toy("circle", Sphere(1).grid(80, 0.0).unwrap()),
+        toy("circle-printed", Sphere(1).grid(80, 0.0).unwrap()),
+        toy("sphere", Sphere(2).grid(50, 0.0).unwrap()),
+        case("mlp", mlp(Features::of_point(2), Activation::Tanh), Euclidean(2), None),
+        case("mlp silu", mlp(Features::of_point(2).scaled(1.5), Activation::Silu), Euclidean(2), None),
+        case("mlp softplus", mlp(Features::of_point(2), Activation::Softplus).spectral(), Euclidean(2), None),
+        case("mlp elu", mlp(Features::of_point(2), Activation::Elu), Euclidean(2), None),
+        case("mlp sin", mlp(Features::of_point(2).with_fourier(5, 0.7, 1), Activation::Sin), Euclidean(2), None),
+        case("mlp on the torus", mlp(Features::of(Arc::new(Torus(2))), Activation::Tanh), Torus(2), None),
+        case("mlp of harmonics", mlp(Features::of_angles(2, 3), Activation::Tanh), Torus(2), None),
+        case("mlp on rotations", mlp(Features::of(Arc::new(So3)), Activation::Tanh).spectral(), So3, None),
+    ]
+}
+
+fn mlp(features: Features, activation: Activation) -> Mlp {
+    Mlp::new("e", features, &[8, 7], activation)
+}
+
+/// Runs expressions of an energy in f64, its parameters initialised.
+fn run(energy: &dyn Energy, outputs: &[Expr], inputs: &[(&str, &[f64])], seed: u64) -> Vec<Vec<f64>> {
+    let mut state = State::new(1);
+    initialise(energy, &mut state, 3);
+    let options = Options { threads: 1, ..Options::default() };
+    let mut program = outputs[0].graph().compile::<f64>(outputs, &[], &options);
+    program.run(&mut state, inputs, Clock { seed, step: 0 });
+    (0..outputs.len()).map(|k| program.output(k).to_vec()).collect()
+}
+
+/// E at points, row-major.
+fn energies(energy: &dyn Energy, points: &[f64], coordinates: usize) -> Vec<f64> {
+    let g = Graph::new();
+    let x = g.input_rows("x", points.len() / coordinates, [coordinates]);
+    run(energy, &[energy.energy(x)], &[("x", points)], 0).remove(0)
+}
+
+/// Points to look at an energy: its own samples, or those of the manifold's base law.
+fn some_points(case: &Case, count: usize) -> Vec<f64> {
+    let g = Graph::new();
+    let sample = case.energy.sample(&g, count, 0).unwrap_or_else(|| case.manifold.sample_base(&g, count, 0));
+    values(&[sample], &[], 11).remove(0)
+}
+
+#[test]
+fn gradients_are_derivatives_and_a_per_mille_off_is_seen() {
+    for case in cases() {
+        let (m, count) = (case.manifold.ambient(), 20);
+        let points = some_points(&case, count);
+        let g = Graph::new();
+        let x = g.input_rows("x", count, [m]);
+        let energy = case.energy.energy(x);
+        let gradient = &run(&*case.energy, &[grad(energy, &[x])[0]], &[("x", &points)], 0)[0];
+        let quotient = |i: usize, h: f64| -> Vec<f64> {
+            let moved = |by: f64| -> Vec<f64> {
+                points.iter().enumerate().map(|(k, p)| if k % m == i { p + by } else { *p }).collect()
+            };
+            let (up, down) = (energies(&*case.energy, &moved(h), m), energies(&*case.energy, &moved(-h), m));
+            up.iter().zip(&down).map(|(a, b)| (a - b) / (2.0 * h)).collect()
+        };
+        let size = energies(&*case.energy, &points, m);
+        let h = 1e-4;
+        let mut per_mille_seen = case.name == "square" || case.name == "vmf uniform";
+        for i in 0..m {
+            let (near, far) = (quotient(i, h), quotient(i, 2.0 * h));
+            for row in 0..count {
+                let got = gradient[row * m + i];
+                // Central differences miss by h²E‴/6, a third of what doubling h adds, and by rounding of E (of terms
+                // that may be larger than E itself).
+                let rounding = 256.0 * f64::EPSILON * (1.0 + size[row].abs() + got.abs()) / h;
+                let tolerance = (far[row] - near[row]).abs() + rounding;
+                assert!(
+                    (got - near[row]).abs() <= tolerance,
+                    "{}: ∂E/∂x{i} = {got} at {:?}, but differences say {} ± {tolerance}",
+                    case.name,
+                    &points[row * m..][..m],
+                    near[row]
+                );
+                per_mille_seen |= (1.001 * got - near[row]).abs() > tolerance;
+            }
+        }
+        assert!(per_mille_seen, "{}: the test of its gradient has no power", case.name);
+    }
+}
+
+#[test]
+fn exp_of_minus_energy_integrates_to_the_partition_function() {
+    for case in cases() {
+        let (Some(grid), Some(log_z)) = (&case.grid, case.energy.log_partition()) else { continue };
+        let energies = energies(&*case.energy, &grid.points, case.manifold.ambient());
+        let sum: f64 = energies.iter().zip(&grid.weights).map(|(e, w)| w * (-e - log_z).exp()).sum();
+        println!("{}: ∫ e^(−E)/Z = 1 {:+.1e}", case.name, sum - 1.0);
+        // Grids are made to resolve each law; what is left is rounding of E (large at the ends) in each of many terms.
+        assert!((sum - 1.0).abs() <= 1e4 * f64::EPSILON, "{}: ∫ e^(−E)/Z = {sum}", case.name);
+    }
+}
+
+/// Features of each point and their products, column by column.
+fn statistics(case: &Case, points: &[f64]) -> Vec<Vec<f64>> {
+    let g = Graph::new();
+    let x = g.input_rows("x", points.len() / case.manifold.ambient(), [case.manifold.ambient()]);
+    let features = case.manifold.features(x);
+    let k = features.shape().features().min(4);
+    let column = |i: usize| features.at(-1, i);
+    let pairs = (0..k).flat_map(|i| (i..k).map(move |j| (i, j)));
+    let all: Vec<Expr> = (0..k).map(column).chain(pairs.map(|(i, j)| column(i) * column(j))).collect();
+    values(&all, &[("x", points)], 0)
+}
+
+#[test]
+fn samples_have_the_moments_of_the_density_and_not_those_of_a_tilted_one() {
+    for case in cases() {
+        let Some(grid) = &case.grid else { continue };
+        let points = points(&*case.energy, 60_000, 5).unwrap();
+        let m = case.manifold.ambient();
+        let weights: Vec<f64> = energies(&*case.energy, &grid.points, m)
+            .iter()
+            .zip(&grid.weights)
+            .map(|(e, w)| w * (-e - case.energy.log_partition().unwrap()).exp())
+            .collect();
+        let (sampled, exact) = (statistics(&case, &points), statistics(&case, &grid.points));
+        let mean = |weights: &[f64], values: &[f64]| {
+            let total: f64 = weights.iter().sum();
+            weights.iter().zip(values).map(|(w, v)| w * v).sum::<f64>() / total
+        };
+        let worst = |weights: &[f64]| {
+            let score = |(sample, grid): (&Vec<f64>, &Vec<f64>)| {
+                let (value, error) = estimate(sample);
+                // A statistic that does not vary (|x|² on the sphere) has no error but rounding.
+                (value - mean(weights, grid)) / error.max(1e-12)
+            };
+            sampled.iter().zip(&exact).map(score).fold(0.0, |a: f64, z| if z.abs() > a.abs() { z } else { a })
+        };
+        let z = worst(&weights);
+        // Tilted by a tenth of a deviation along the first statistic.
+        let deviation = estimate(&sampled[0]).1 * (sampled[0].len() as f64).sqrt();
+        let tilt = |(w, f): (&f64, &f64)| w * (0.1 * f / deviation).exp();
+        let tilted = worst(&weights.iter().zip(&exact[0]).map(tilt).collect::<Vec<f64>>());
+        println!("{}: largest of {} z-scores {z:+.2}, tilted {tilted:+.1}", case.name, sampled.len());
+        assert!(z.abs() < 4.0, "{}: samples are off by {z} standard errors", case.name);
+        assert!(tilted.abs() > 4.0, "{}: a tilted density passes as well", case.name);
+    }
+}
+
+#[test]
+fn fisher_information_is_the_mean_square_of_the_gradient() {
+    for case in cases() {
+        let (Some(grid), Some(expected)) = (&case.grid, case.energy.fisher_information()) else { continue };
+        let g = Graph::new();
+        let x = g.input_rows("x", grid.weights.len(), [case.manifold.ambient()]);
+        let energy = case.energy.energy(x);
+        let gradient = case.manifold.gradient(x, grad(energy, &[x])[0]);
+        let square = case.manifold.inner(x, gradient, gradient);
+        let out = run(&*case.energy, &[energy, square], &[("x", &grid.points)], 0);
+        let log_z = case.energy.log_partition().unwrap();
+        let got: f64 = (0..grid.weights.len()).map(|i| grid.weights[i] * (-out[0][i] - log_z).exp() * out[1][i]).sum();
+        println!("{}: I(p) = {got:.12}, stated {expected:.12}", case.name);
+        // Zeros of a mixture's density near the real axis make quadrature of p′²/p converge more slowly.
+        assert!((got - expected).abs() <= 1e-10 * expected.max(1.0), "{}: I(p) = {got}, not {expected}", case.name);
+    }
+}
+
+#[test]
+fn replicas_steps_and_streams_give_different_samples_and_equal_ones_the_same() {
+    for case in cases() {
+        let g = Graph::new();
+        let (Some(a), Some(b)) = (case.energy.sample(&g, 64, 1), case.energy.sample(&g, 64, 2)) else { continue };
+        let mut program = g.compile::<f64>(&[a, b], &[], &Options { replicas: 2, threads: 1, ..Options::default() });
+        let mut draw = |step| {
+            program.run(&mut State::new(2), &[], Clock { seed: 1, step });
+            let half = program.output(0).len() / 2;
+            let (first, second) = program.output(0).split_at(half);
+            [first.to_vec(), second.to_vec(), program.output(1)[..half].to_vec()]
+        };
+        let [first, replica, stream] = draw(0);
+        let [later, ..] = draw(1);
+        for (what, other) in [("replica", replica), ("stream", stream), ("step", later)] {
+            let same = first.iter().zip(&other).filter(|(a, b)| a == b).count();
+            assert!(same <= first.len() / 16, "{}: {same} numbers are the same in another {what}", case.name);
+        }
+        assert_eq!(draw(0)[0], first, "{}", case.name);
+        assert!(first.iter().all(|x| x.is_finite()), "{}", case.name);
+        for point in first.chunks(case.manifold.ambient()) {
+            case.manifold.check(point).unwrap_or_else(|why| panic!("{}: {why}", case.name));
+        }
+    }
+}
+
+#[test]
+fn samples_of_an_f32_program_have_the_same_moments() {
+    for case in cases() {
+        let Some(grid) = &case.grid else { continue };
+        let g = Graph::new();
+        let sample = case.energy.sample(&g, 20_000, 0).unwrap();
+        let mut program = g.compile::<f32>(&[sample], &[], &Options { threads: 1, ..Options::default() });
+        program.run(&mut State::new(1), &[], Clock { seed: 8, step: 0 });
+        let points: Vec<f64> = program.output(0).iter().map(|&x| x as f64).collect();
+        let log_z = case.energy.log_partition().unwrap();
+        let energies = energies(&*case.energy, &grid.points, case.manifold.ambient());
+        for (sampled, exact) in statistics(&case, &points).iter().zip(&statistics(&case, &grid.points)) {
+            let terms = energies.iter().zip(&grid.weights).zip(exact);
+            let expected: f64 = terms.map(|((e, w), f)| w * (-e - log_z).exp() * f).sum();
+            let (mean, error) = estimate(sampled);
+            let z = (mean - expected) / error.max(1e-6);
+            assert!(z.abs() < 4.0, "{}: {mean} instead of {expected}, z = {z}", case.name);
+        }
+    }
+}
+
+#[test]
+fn the_partition_function_of_bingham_agrees_with_von_mises_on_the_circle_and_with_uniform_laws() {
+    // On S¹ zᵀΛz = mean + (difference/2) cos 2θ: a von Mises law of the doubled angle.
+    for gap in [0.0, 1e-3, 1.0, 30.0, 1e3, 1e6] {
+        let got = Bingham::new(&[0.25, 0.0, 0.0, 0.25 + gap], 2).log_partition().unwrap();
+        let expected = -0.25 + TAU.ln() - 0.5 * gap + minvel::special::log_mean_exp(2, 0.5 * gap);
+        assert!(support::within_ulps(got, expected, 64.0 * (1.0 + gap)), "gap {gap}: {got}, not {expected}");
+    }
+    for m in [2, 3, 10, 50, 200] {
+        let identity: Vec<f64> = (0..m * m).map(|i| if i / m == i % m { 1.5 } else { 0.0 }).collect();
+        let law = Bingham::new(&identity, m);
+        let expected = minvel::special::log_sphere_area(m) - 1.5;
+        let got = law.log_partition().unwrap();
+        assert!(support::within_ulps(got, expected, 256.0), "m = {m}: {got}, not {expected}");
+        assert!(law.second_moments().iter().step_by(m + 1).all(|x| support::within_ulps(*x, 1.0 / m as f64, 64.0)));
+    }
+}
+
+#[test]
+fn acceptance_rates_are_those_that_are_seen() {
+    let mut rates = vec![];
+    for law in [Hyperboloid::centred(1, 0.5), Hyperboloid::centred(2, 4.0), Hyperboloid::centred(7, 1e3)] {
+        rates.push(law.acceptance());
+    }
+    rates.extend((2..6).map(|m| {
+        let matrix: Vec<f64> = (0..m * m).map(|i| if i / m == i % m { (i % m) as f64 * 4.0 } else { 0.0 }).collect();
+        Bingham::new(&matrix, m).acceptance()
+    }));
+    println!("{rates:?}");
+    // All are rates, and none is so small that the number of trials grows large.
+    assert!(rates.iter().all(|r| (0.3..=1.0).contains(r)), "{rates:?}");
+}
+
+/// σ of layer k: W divided by the weight that is used.
+fn sigma(weight: &[f64], used: &[f64]) -> f64 {
+    let i = (0..weight.len()).max_by(|&a, &b| weight[a].abs().total_cmp(&weight[b].abs())).unwrap();
+    weight[i] / used[i]
+}
+
+#[test]
+fn fact_56_power_iteration_converges_to_the_largest_singular_value() {
+    let mut network = Network::new("n", &[3, 2, 1], Activation::Tanh);
+    network.spectral = true;
+    let g = Graph::new();
+    let (used, _) = network.layer(&g, 0);
+    let mut program = g.compile::<f64>(&[used], &network.follow(&g), &Options { threads: 1, ..Options::default() });
+    let mut state = State::new(1);
+    let weight = [2.0, 0.0, 0.0, 1.0, 1.0, 1.0];
+    state.set("n/w0", &weight, 6);
+    state.set("n/u0", &[1.0, 1.0], 2);
+    let mut estimates = vec![];
+    for step in 0..40 {
+        program.run(&mut state, &[], Clock { seed: 0, step });
+        estimates.push(sigma(&weight, program.output(0)));
+    }
+    for (got, printed) in estimates.iter().zip([2.2360679775, 2.2954805094, 2.3020230982]) {
+        assert!(support::within_digits(*got, printed, 10), "{got}, not {printed}");
+    }
+    // WᵀW = [[5, 1], [1, 2]].
+    let largest = minvel::special::Eigen::new(&[5.0, 1.0, 1.0, 2.0], 2).values.iter().copied().fold(0.0, f64::max).sqrt();
+    assert!(support::within_digits(largest, 2.3027756377, 10));
+    assert!(support::within_ulps(estimates[39], largest, 8.0), "{} is not {largest}", estimates[39]);
+}
+
+#[test]
+fn spectral_normalisation_reaches_the_hidden_layers_but_not_the_last() {
+    let energy = mlp(Features::of_point(2), Activation::Tanh).spectral();
+    let names: Vec<String> = energy.followers().into_iter().map(|p| p.name).collect();
+    assert_eq!(names, ["e/u0", "e/u1"]);
+    let g = Graph::new();
+    let used: Vec<Expr> = (0..3).map(|k| energy.network().layer(&g, k).0).collect();
+    let mut state = State::new(1);
+    initialise(&energy, &mut state, 0);
+    let mut program = g.compile::<f64>(&used, &energy.follow(&g), &Options { threads: 1, ..Options::default() });
+    program.run_steps(&mut state, &[], 0, 0..200);
+    for (k, dims) in [[2, 8], [8, 7], [7, 2]].iter().enumerate() {
+        let w = program.output(k);
+        let gram = |i: usize| (0..dims[0]).map(|r| w[r * dims[1] + i / dims[1]] * w[r * dims[1] + i % dims[1]]).sum();
+        let gram: Vec<f64> = (0..dims[1] * dims[1]).map(gram).collect();
+        let largest = minvel::special::Eigen::new(&gram, dims[1]).values.iter().copied().fold(0.0, f64::max).sqrt();
+        assert_eq!(support::within_ulps(largest, 1.0, 64.0), k < 2, "layer {k} has norm {largest}");
+    }
+}
+
+#[test]
+fn a_conditional_energy_is_the_plain_network_on_point_and_context() {
+    for spectral in [false, true] {
+        let make = || {
+            let plain = Conditional::new("c", Features::of(Arc::new(Torus(2))).scaled(1.3), 5, &[6, 6], Activation::Silu);
+            if spectral { plain.spectral() } else { plain }
+        };
+        let energy = make();
+        let g = Graph::new();
+        let (z, c) = (g.input_rows("z", 9, [2]), g.input_rows("c", 9, [5]));
+        let once = energy.context(c);
+        let (split, other) = (energy.energy(z, once), energy.energy(z + 0.5, once));
+        let joint = |z| Energy::energy(&energy, minvel_engine::concat(&[z, c], -1));
+        let gradients = |e: Expr| -> Vec<f64> {
+            let mut wrt = vec![z, c];
+            wrt.extend(parameters(&energy, &g));
+            let (zs, cs) = (numbers(18, 1), numbers(45, 2));
+            run(&energy, &grad(e.sum_rows(), &wrt), &[("z", &zs), ("c", &cs)], 0).concat()
+        };
+        for (a, b) in [(split, joint(z)), (other, joint(z + 0.5))] {
+            let (zs, cs) = (numbers(18, 1), numbers(45, 2));
+            let out = run(&energy, &[a, b], &[("z", &zs), ("c", &cs)], 0);
+            assert!(out[0].iter().zip(&out[1]).all(|(x, y)| support::within_ulps(*x, *y, 64.0)), "{out:?}");
+            let (da, db) = (gradients(a), gradients(b));
+            assert!(da.iter().zip(&db).all(|(x, y)| support::within_ulps(*x, *y, 256.0)));
+            assert!(da.iter().any(|x| x.abs() > 1e-3));
+        }
+    }
+}
+
+fn numbers(count: usize, seed: u64) -> Vec<f64> {
+    use minvel_engine::random::{Draw, Key, Stream};
+    Stream::new(Key::new(seed, 0), 0).samples(Draw::Normal).take(count).collect()
+}
+
+fn parameter_count(energy: &dyn Energy) -> usize {
+    energy.parameters().iter().map(|p| p.dims.iter().product::<usize>()).sum()
+}
+
+#[test]
+fn parameter_counts_of_the_conditional_energy_are_the_papers() {
+    for (latent, sphere, euclid) in [(8, 271_369, 270_856), (32, 283_681, 283_168)] {
+        let count = |m: usize| {
+            let features = Features::of_point(m).scaled((m as f64).sqrt());
+            parameter_count(&Conditional::new("e", features, 784, &[256, 256], Activation::Tanh))
+        };
+        assert_eq!((count(latent + 1), count(latent)), (sphere, euclid));
+    }
+    // Marginal energies: 2→100→100→2, 3→100→100→3.
+    let marginal = |m| parameter_count(&Mlp::new("e", Features::of_point(m), &[100, 100], Activation::Tanh));
+    assert_eq!((marginal(2), marginal(3)), (10_602, 10_803));
+}
+
+#[test]
+fn start_values_differ_between_replicas_seeds_and_names_and_are_glorots() {
+    let energy = |name: &str| Mlp::new(name, Features::of_point(40), &[60], Activation::Tanh);
+    let start = |name: &str, replicas, seed| {
+        let mut state = State::<f64>::new(replicas);
+        initialise(&energy(name), &mut state, seed);
+        state.get(&format!("{name}/w0")).unwrap().to_vec()
+    };
+    let two = start("a", 2, 1);
+    let (first, second) = two.split_at(2400);
+    assert_ne!(first, second);
+    assert_ne!(first, start("a", 1, 2));
+    assert_ne!(first, start("b", 1, 1));
+    assert_eq!(first, start("a", 1, 1));
+    let bound = (6.0f64 / 100.0).sqrt();
+    assert!(first.iter().all(|w| w.abs() <= bound) && first.iter().any(|w| w.abs() > 0.99 * bound));
+    let squares: Vec<f64> = first.iter().map(|w| w * w).collect();
+    assert!(support::within_sigma("variance of weights", &squares, bound * bound / 3.0, 4.0));
+    assert!(!support::within_sigma("variance of weights 1.1 times too large", &squares, 1.21 * bound * bound / 3.0, 4.0));
+}
+
+#[test]
+fn energies_on_manifolds_are_functions_of_the_point() {
+    // Angles up to 2π, quaternions up to sign.
+    let torus = mlp(Features::of(Arc::new(Torus(2))), Activation::Tanh);
+    let harmonics = mlp(Features::of_angles(2, 3), Activation::Tanh);
+    let wrapped = TorusNormal::new(&[3.0, 1.0], 0.7);
+    let points = numbers(20, 4);
+    let turned: Vec<f64> = points.iter().enumerate().map(|(i, x)| x + TAU * (i as f64 % 5.0 - 2.0)).collect();
+    for energy in [&torus as &dyn Energy, &harmonics, &wrapped] {
+        let (a, b) = (energies(energy, &points, 2), energies(energy, &turned, 2));
+        assert!(a.iter().zip(&b).all(|(x, y)| support::within_ulps(*x, *y, 256.0)), "{energy:?}: {a:?} {b:?}");
+    }
+    let rotations = mlp(Features::of(Arc::new(So3)), Activation::Tanh);
+    let negated: Vec<f64> = points.iter().map(|x| -x).collect();
+    assert_eq!(energies(&rotations, &points, 4), energies(&rotations, &negated, 4));
+    let plain = mlp(Features::of_point(4), Activation::Silu);
+    assert_ne!(energies(&plain, &points, 4), energies(&plain, &negated, 4));
+}
+
+#[test]
+fn toy_laws_know_their_names_dimensions_and_what_they_cannot() {
+    for name in Toy::NAMES {
+        assert_eq!(Toy::named(name).unwrap().name, name);
+    }
+    let message = Toy::named("bananas").unwrap_err();
+    assert!(message.contains("bananas") && message.contains("multiring"), "{message}");
+    assert!(Toy::named("sphere").unwrap().in_dimension(5).is_err());
+    for name in ["banana", "funnel", "square", "ring", "mog"] {
+        let toy = Toy::named(name).unwrap().in_dimension(6).unwrap();
+        let points = points(&toy, 10, 0).unwrap();
+        assert_eq!(points.len(), 60);
+        assert!(energies(&toy, &points, 6).iter().all(|e| e.is_finite()) && toy.log_partition().is_some());
+    }
+    let banana = Toy::named("banana").unwrap().in_dimension(6).unwrap();
+    assert!(support::within_ulps(banana.fisher_information().unwrap(), 1.89 + 4.0, 4.0));
+    assert_eq!(Toy::named("cosine").unwrap().fisher_information(), None);
+    assert!(support::within_digits(toy::Cosine::default().interior_information(), 19.3238912, 7));
+}
