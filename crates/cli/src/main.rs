@@ -1,3 +1,57 @@
-//! The program `minvel`.
+//! The program `minvel`: glue between the command line and the library.
+//!
+//! Exit status: 0 done, 1 failed while working, 2 bad input (nothing was written), 130 interrupted (can be resumed).
 
-fn main() {}
+mod claims;
+mod progress;
+mod reproduce;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Learn energies from data by minimum velocity learning.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Begin with: minvel reproduce synthetic --quick")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Reproduce(reproduce::Arguments),
+}
+
+/// Why the program ends early.
+enum Failure {
+    /// The input was at fault; nothing was written.
+    Input(minvel::Error),
+    /// Work failed.
+    Work(minvel::Error),
+    /// The user stopped it; how to go on.
+    Interrupted(String),
+}
+
+fn main() -> ExitCode {
+    // clap itself prints and exits with 2 for arguments it cannot read, with 0 for --help and --version
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Reproduce(arguments) => reproduce::run(arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Input(error)) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Work(error)) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+        Err(Failure::Interrupted(advice)) => {
+            eprintln!("{advice}");
+            ExitCode::from(130)
+        }
+    }
+}

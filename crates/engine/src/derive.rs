@@ -13,6 +13,17 @@ pub use jvp::jvp;
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
 use crate::op::{Binary, Op, Unary};
+use crate::simplify;
+
+/// Refuses to differentiate by a node that may have been rewritten away: the answer could be silently wrong.
+fn check_points<'g>(what: &str, points: impl Iterator<Item = Expr<'g>>) {
+    for x in points {
+        assert!(
+            !simplify::may_vanish(x),
+            "{what}: {x:?} may be simplified away; build the expression from `x.pin()` instead"
+        );
+    }
+}
 
 /// Which nodes up to `last` depend on one of `on` (for `differentiably`, paths through stop-gradient do not count).
 fn dependents(graph: &Graph, on: &[Id], last: Id, differentiably: bool) -> Vec<bool> {

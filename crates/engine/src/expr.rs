@@ -289,6 +289,14 @@ impl<'g> Expr<'g> {
         self.graph.push(Op::Kth(k), &[self], Shape::whole([]))
     }
 
+    /// The value as a node of its own, to differentiate by: simplification does not look through it.
+    ///
+    /// `grad(y, &[x])` needs y to be built from the node x. Scalings, reshapes, broadcasts, transposes and differences may
+    /// be rewritten away (f(2z) becomes a function of z), so such an x must be pinned before y is built from it.
+    pub fn pin(self) -> Expr<'g> {
+        self.graph.push(Op::Pin, &[self], self.shape())
+    }
+
     /// The value as a constant: its derivative is zero.
     pub fn stop_gradient(self) -> Expr<'g> {
         self.graph.push(Op::StopGradient, &[self], self.shape())

@@ -196,6 +196,8 @@ pub enum Op {
     Kth(usize),
     /// The value, with derivative zero.
     StopGradient,
+    /// The value itself, as a node that simplification does not look through.
+    Pin,
 }
 
 impl Op {

@@ -97,7 +97,7 @@ fn apply(graph: &Graph, node: &Node, done: &[Vec<f64>]) -> Vec<f64> {
                 Some(if from.rows.is_some() { row * from.features() + flat } else { flat })
             })
         }
-        Op::Reshape | Op::StopGradient | Op::Collect | Op::Distribute => arg(0).clone(),
+        Op::Reshape | Op::StopGradient | Op::Pin | Op::Collect | Op::Distribute => arg(0).clone(),
         Op::Transpose(order) => {
             let from = axes(&shape_of(0));
             moved(&|index| {

@@ -24,11 +24,19 @@ pub(crate) fn rewrite(graph: &Graph, op: &Op, args: &[Id], shape: &Shape) -> Opt
         Op::Sum { axis } if args[0].shape().dims[*axis] == 1 => Some(args[0].reshape(shape.dims.clone())),
         Op::Sum { .. } | Op::SumRows => total(op, args[0], shape),
         Op::Matmul | Op::Contract => product(op, args[0], args[1], shape),
+        Op::Pin if args[0].node().op == Op::Pin => Some(args[0]),
         Op::StopGradient if matches!(args[0].node().op, Op::StopGradient | Op::Fill(_)) => Some(args[0]),
         _ => None,
     };
     let moved = || moved_fill(op, &args, shape);
     rule.or_else(moved).or_else(|| lifted(op, &args, shape)).map(|e| e.id)
+}
+
+/// True if rules look through a node, so that an expression built from it need not contain it.
+pub(crate) fn may_vanish(e: Expr) -> bool {
+    let node = e.node();
+    let moved = matches!(node.op, Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Contract | Op::Fill(_));
+    moved || node.op == Op::Binary(Binary::Sub) || scaled(e).is_some()
 }
 
 /// Moving a constant fill around leaves a constant fill.

@@ -266,3 +266,22 @@ fn bernoullis_have_their_probability_and_not_another() {
     println!("z = {:.2}, against p + 2 %: {:.2}", z(p), z(p + 0.02));
     assert!(z(p).abs() < 4.0 && z(p + 0.02).abs() > 4.0);
 }
+
+#[test]
+fn a_pinned_point_is_not_simplified_away() {
+    // f(2z) is rewritten as a function of z, which once made the gradient by 2z silently zero.
+    let g = Graph::new();
+    let x = (2.0 * g.input_rows("z", 3, [2])).pin();
+    let slope = grad(3.0 * x.sum(-1), &[x])[0];
+    let mut program = g.compile::<f64>(&[slope], &[], &Options::default());
+    program.run(&mut State::new(1), &[("z", &[0.5; 6])], CLOCK);
+    assert_eq!(program.output(0), [3.0; 6]);
+}
+
+#[test]
+#[should_panic(expected = "may be simplified away")]
+fn a_point_that_may_vanish_is_refused() {
+    let g = Graph::new();
+    let x = 2.0 * g.input_rows("z", 3, [2]);
+    let _ = grad(x.sum(-1), &[x]);
+}

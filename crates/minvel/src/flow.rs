@@ -65,8 +65,8 @@ pub struct Displacement<'g> {
 }
 
 impl<'g> Displacement<'g> {
-    /// The step ε·drift + u from `x`, whose coordinates `land` turns into a point.
-    fn straight(
+    /// The step ε·drift + u from (x, E(x), ∂E(x)); `land` turns coordinates into a point.
+    fn straight_step(
         (at, energy, gradient): (Expr<'g>, Expr<'g>, Expr<'g>),
         drift: Expr<'g>,
         diffusion: Option<Expr<'g>>,

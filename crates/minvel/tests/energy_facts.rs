@@ -7,7 +7,7 @@ use minvel::energy::*;
 use minvel::manifold::{Grid, Manifold, Sphere, quadrature};
 use minvel::special::*;
 use minvel_engine::{Clock, Graph, Options, State, grad, jvp};
-use support::{estimate, values, within_digits, within_sigma, within_ulps};
+use support::{values, within_digits, within_sigma, within_ulps};
 
 /// Averages of a law on a grid: total mass, I(p), entropy, and log p itself.
 fn averages(law: &dyn Energy, manifold: &dyn Manifold, grid: &Grid) -> (f64, f64, f64, Vec<f64>) {
@@ -16,7 +16,8 @@ fn averages(law: &dyn Energy, manifold: &dyn Manifold, grid: &Grid) -> (f64, f64
     let log_prob = log_prob(law, x).unwrap();
     let gradient = manifold.gradient(x, grad(log_prob, &[x])[0]);
     let out = values(&[log_prob, manifold.inner(x, gradient, gradient)], &[("x", &grid.points)], 0);
-    let mean = |f: &dyn Fn(usize) -> f64| (0..grid.weights.len()).map(|i| grid.weights[i] * out[0][i].exp() * f(i)).sum();
+    let mean =
+        |f: &dyn Fn(usize) -> f64| (0..grid.weights.len()).map(|i| grid.weights[i] * out[0][i].exp() * f(i)).sum();
     (mean(&|_| 1.0), mean(&|i| out[1][i]), mean(&|i| -out[0][i]), out[0].clone())
 }
 
@@ -99,7 +100,9 @@ fn fact_42_the_table_of_von_mises_fisher_and_its_derivative() {
         let error = (near - vmf_divergence_slope(m, kappa)).abs();
         assert!(error <= (far - near).abs() + rounding, "m = {m}, κ = {kappa}: {error}");
     }
-    for (m, area) in [(2, 1.8378770664), (3, 2.5310242470), (9, 3.3906950960), (33, -9.6965642180), (65, -41.9243169429)] {
+    for (m, area) in
+        [(2, 1.8378770664), (3, 2.5310242470), (9, 3.3906950960), (33, -9.6965642180), (65, -41.9243169429)]
+    {
         assert!(within_digits(log_sphere_area(m), area, 10));
     }
 }
@@ -142,9 +145,14 @@ fn fact_44_the_exact_sampler_has_mean_a_and_the_known_acceptance_rates() {
         assert!(within_ulps(mean, mean_resultant(m, kappa), 1e4), "m = {m}, κ = {kappa}: {mean}");
         assert!(within_ulps(rate, acceptance(m, kappa), 1e4), "m = {m}, κ = {kappa}: {rate}");
     }
-    for (m, kappa, printed) in
-        [(9, 1.0, 0.9933), (9, 10.0, 0.8248), (9, 50.0, 0.7274), (33, 1.0, 0.9995), (33, 10.0, 0.9619), (33, 50.0, 0.8065)]
-    {
+    for (m, kappa, printed) in [
+        (9, 1.0, 0.9933),
+        (9, 10.0, 0.8248),
+        (9, 50.0, 0.7274),
+        (33, 1.0, 0.9995),
+        (33, 10.0, 0.9619),
+        (33, 50.0, 0.8065),
+    ] {
         assert!(within_digits(acceptance(m, kappa), printed, 4), "{}", acceptance(m, kappa));
     }
     // By chance, and with a twin whose concentration is a tenth too large.
@@ -166,9 +174,15 @@ fn fact_44_the_exact_sampler_has_mean_a_and_the_known_acceptance_rates() {
 #[test]
 fn fact_45_the_official_envelope_moves_the_mean() {
     let official = |m| Wood { envelope: Envelope::Official, ..Wood::any(m) };
-    for (m, kappa, printed, digits) in [(33, 11.0, 0.153219, 6), (33, 15.0, 0.2959, 4), (33, 20.0, 0.4178, 4),
-        (33, 50.0, 0.7216, 4), (33, 100.0, 0.85178, 5), (9, 11.0, 0.6843, 4), (9, 20.0, 0.8153, 4)]
-    {
+    for (m, kappa, printed, digits) in [
+        (33, 11.0, 0.153219, 6),
+        (33, 15.0, 0.2959, 4),
+        (33, 20.0, 0.4178, 4),
+        (33, 50.0, 0.7216, 4),
+        (33, 100.0, 0.85178, 5),
+        (9, 11.0, 0.6843, 4),
+        (9, 20.0, 0.8153, 4),
+    ] {
         let (mean, _) = mean_of_proposals(official(m), kappa);
         assert!(within_digits(mean, printed, digits), "m = {m}, κ = {kappa}: {mean}, not {printed}");
     }
@@ -210,8 +224,7 @@ fn samplers_for_unknown_concentrations_are_right_row_by_row() {
         for (k, &kappa) in kappas.iter().enumerate() {
             let own: Vec<f64> = out[0].iter().skip(k).step_by(3).copied().collect();
             assert!(within_sigma(&format!("m = {m}, κ = {kappa}"), &own, mean_resultant(m, kappa), 4.0));
-            let other = mean_resultant(m, 1.1 * kappa);
-            assert!(!within_sigma("twin", &own, other, 4.0) || (other - mean_resultant(m, kappa)) < 8.0 * estimate(&own).1);
+            assert!(!within_sigma("with 1.5 κ", &own, mean_resultant(m, 1.5 * kappa), 4.0));
         }
     }
 }

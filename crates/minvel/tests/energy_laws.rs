@@ -6,10 +6,12 @@ mod support;
 
 use minvel::energy::*;
 use minvel::manifold::*;
+use minvel::special::{bessel_i_ratio_complement, hyperbolic_mean};
+use minvel_engine::math::Real;
 use minvel_engine::{Clock, Expr, Graph, Options, State, grad};
 use std::f64::consts::TAU;
 use std::sync::Arc;
-use support::{estimate, values};
+use support::{estimate, values, within_sigma};
 
 /// An energy, where it lives, and a grid that integrates it to rounding (none: too many dimensions).
 struct Case {
@@ -19,7 +21,12 @@ struct Case {
     grid: Option<Grid>,
 }
 
-fn case(name: &'static str, energy: impl Energy + 'static, manifold: impl Manifold + 'static, grid: Option<Grid>) -> Case {
+fn case(
+    name: &'static str,
+    energy: impl Energy + 'static,
+    manifold: impl Manifold + 'static,
+    grid: Option<Grid>,
+) -> Case {
     Case { name, energy: Arc::new(energy), manifold: Arc::new(manifold), grid }
 }
 
@@ -222,39 +229,85 @@ fn statistics(case: &Case, points: &[f64]) -> Vec<Vec<f64>> {
     values(&all, &[("x", points)], 0)
 }
 
+/// The largest z-score of the samples' statistics against the density on the grid, as it is and tilted by a tenth of a
+/// deviation along the first statistic; `rounding` is the error of a statistic that does not vary.
+fn largest_scores(case: &Case, grid: &Grid, points: &[f64], rounding: f64) -> [f64; 2] {
+    let (sampled, exact) = (statistics(case, points), statistics(case, &grid.points));
+    let log_z = case.energy.log_partition().unwrap();
+    let energies = energies(&*case.energy, &grid.points, case.manifold.ambient());
+    let deviation = estimate(&sampled[0]).1 * (sampled[0].len() as f64).sqrt();
+    [0.0, 0.1].map(|tilt| {
+        let weight = |i: usize| grid.weights[i] * (tilt * exact[0][i] / deviation - energies[i] - log_z).exp();
+        let weights: Vec<f64> = (0..energies.len()).map(weight).collect();
+        let total: f64 = weights.iter().sum();
+        let score = |(sample, grid): (&Vec<f64>, &Vec<f64>)| {
+            let expected = weights.iter().zip(grid).map(|(w, f)| w * f).sum::<f64>() / total;
+            let (mean, error) = estimate(sample);
+            (mean - expected) / error.max(rounding)
+        };
+        sampled.iter().zip(&exact).map(score).fold(0.0, |a: f64, z| if z.abs() > a.abs() { z } else { a })
+    })
+}
+
+/// Samples of a program in f32 or f64, as f64.
+fn sampled<T: Real>(energy: &dyn Energy, count: usize, seed: u64) -> Vec<f64> {
+    let g = Graph::new();
+    let sample = energy.sample(&g, count, 0).unwrap();
+    let mut program = g.compile::<T>(&[sample], &[], &Options { threads: 1, ..Options::default() });
+    program.run(&mut State::new(1), &[], Clock { seed, step: 0 });
+    program.output(0).iter().map(|x| x.to_f64()).collect()
+}
+
 #[test]
 fn samples_have_the_moments_of_the_density_and_not_those_of_a_tilted_one() {
     for case in cases() {
         let Some(grid) = &case.grid else { continue };
-        let points = points(&*case.energy, 60_000, 5).unwrap();
-        let m = case.manifold.ambient();
-        let weights: Vec<f64> = energies(&*case.energy, &grid.points, m)
-            .iter()
-            .zip(&grid.weights)
-            .map(|(e, w)| w * (-e - case.energy.log_partition().unwrap()).exp())
-            .collect();
-        let (sampled, exact) = (statistics(&case, &points), statistics(&case, &grid.points));
-        let mean = |weights: &[f64], values: &[f64]| {
-            let total: f64 = weights.iter().sum();
-            weights.iter().zip(values).map(|(w, v)| w * v).sum::<f64>() / total
-        };
-        let worst = |weights: &[f64]| {
-            let score = |(sample, grid): (&Vec<f64>, &Vec<f64>)| {
-                let (value, error) = estimate(sample);
-                // A statistic that does not vary (|x|² on the sphere) has no error but rounding.
-                (value - mean(weights, grid)) / error.max(1e-12)
-            };
-            sampled.iter().zip(&exact).map(score).fold(0.0, |a: f64, z| if z.abs() > a.abs() { z } else { a })
-        };
-        let z = worst(&weights);
-        // Tilted by a tenth of a deviation along the first statistic.
-        let deviation = estimate(&sampled[0]).1 * (sampled[0].len() as f64).sqrt();
-        let tilt = |(w, f): (&f64, &f64)| w * (0.1 * f / deviation).exp();
-        let tilted = worst(&weights.iter().zip(&exact[0]).map(tilt).collect::<Vec<f64>>());
-        println!("{}: largest of {} z-scores {z:+.2}, tilted {tilted:+.1}", case.name, sampled.len());
-        assert!(z.abs() < 4.0, "{}: samples are off by {z} standard errors", case.name);
-        assert!(tilted.abs() > 4.0, "{}: a tilted density passes as well", case.name);
+        let double = (sampled::<f64>(&*case.energy, 60_000, 5), f64::EPSILON);
+        let single = (sampled::<f32>(&*case.energy, 20_000, 8), f32::EPSILON as f64);
+        for (points, epsilon) in [double, single] {
+            let [z, tilted] = largest_scores(&case, grid, &points, 16.0 * epsilon);
+            println!("{}: largest z-score {z:+.2}, tilted {tilted:+.1}", case.name);
+            assert!(z.abs() < 4.0, "{}: samples are off by {z} standard errors", case.name);
+            assert!(tilted.abs() > 4.0, "{}: a tilted density passes as well", case.name);
+        }
     }
+}
+
+#[test]
+fn samplers_are_right_at_the_ends_of_their_ranges() {
+    // 1 − w = |z − μ|²/2, whose mean is 1 − A, in both precisions; a twin with 1.1 times the concentration.
+    for (m, kappa) in [(2, 1e6), (2, 1e-3), (3, 1e5), (1000, 1e4), (1000, 1.0), (50, 0.0)] {
+        let mean: Vec<f64> = (0..m).map(|i| if i == 1 { 1.0 } else { 0.0 }).collect();
+        let law = VonMisesFisher::new(&mean, kappa);
+        let expected =
+            |kappa: f64| if kappa == 0.0 { 1.0 } else { bessel_i_ratio_complement(0.5 * m as f64 - 1.0, kappa) };
+        let fall = |points: Vec<f64>| -> Vec<f64> {
+            let square = |z: &[f64]| z.iter().zip(&mean).map(|(z, mu)| 0.5 * (z - mu).powi(2)).sum();
+            points.chunks(m).map(square).collect()
+        };
+        for falls in [fall(sampled::<f64>(&law, 4000, 1)), fall(sampled::<f32>(&law, 4000, 2))] {
+            assert!(within_sigma(&format!("1 − w, m = {m}, κ = {kappa}"), &falls, expected(kappa), 4.0));
+            let visible = kappa > 100.0;
+            assert_eq!(within_sigma("with 1.2 κ", &falls, expected(1.2 * kappa), 4.0), !visible);
+        }
+    }
+    // E cosh d on Hⁿ (F39).
+    for (n, kappa) in [(1, 0.02), (1, 1e4), (2, 4.0), (3, 4.0), (8, 0.1), (30, 1e3)] {
+        let points = sampled::<f64>(&Hyperboloid::centred(n, kappa), 20_000, 3);
+        let rise: Vec<f64> =
+            points.chunks(n).map(|x| x.iter().map(|x| x * x).sum()).map(|r: f64| 2.0 * r / (1.0 - r)).collect();
+        assert!(within_sigma(&format!("X₀ − 1, n = {n}, κ = {kappa}"), &rise, hyperbolic_mean(n, kappa) - 1.0, 4.0));
+        assert!(!within_sigma("with 1.1 κ", &rise, hyperbolic_mean(n, 1.1 * kappa) - 1.0, 4.0));
+    }
+    // Second moments of Bingham in ten coordinates, of the trace that its energy weighs.
+    let m = 10;
+    let matrix = |scale: f64| -> Vec<f64> {
+        (0..m * m).map(|i| if i / m == i % m { scale * (i / m) as f64 } else { 0.0 }).collect()
+    };
+    let law = Bingham::new(&matrix(1.0), m);
+    let first: Vec<f64> = sampled::<f64>(&law, 20_000, 4).chunks(m).map(|z| z[0] * z[0]).collect();
+    assert!(within_sigma("E z₁², Bingham", &first, law.second_moments()[0], 4.0));
+    assert!(!within_sigma("with 1.1 Λ", &first, Bingham::new(&matrix(1.1), m).second_moments()[0], 4.0));
 }
 
 #[test]
@@ -302,27 +355,6 @@ fn replicas_steps_and_streams_give_different_samples_and_equal_ones_the_same() {
 }
 
 #[test]
-fn samples_of_an_f32_program_have_the_same_moments() {
-    for case in cases() {
-        let Some(grid) = &case.grid else { continue };
-        let g = Graph::new();
-        let sample = case.energy.sample(&g, 20_000, 0).unwrap();
-        let mut program = g.compile::<f32>(&[sample], &[], &Options { threads: 1, ..Options::default() });
-        program.run(&mut State::new(1), &[], Clock { seed: 8, step: 0 });
-        let points: Vec<f64> = program.output(0).iter().map(|&x| x as f64).collect();
-        let log_z = case.energy.log_partition().unwrap();
-        let energies = energies(&*case.energy, &grid.points, case.manifold.ambient());
-        for (sampled, exact) in statistics(&case, &points).iter().zip(&statistics(&case, &grid.points)) {
-            let terms = energies.iter().zip(&grid.weights).zip(exact);
-            let expected: f64 = terms.map(|((e, w), f)| w * (-e - log_z).exp() * f).sum();
-            let (mean, error) = estimate(sampled);
-            let z = (mean - expected) / error.max(1e-6);
-            assert!(z.abs() < 4.0, "{}: {mean} instead of {expected}, z = {z}", case.name);
-        }
-    }
-}
-
-#[test]
 fn the_partition_function_of_bingham_agrees_with_von_mises_on_the_circle_and_with_uniform_laws() {
     // On S¹ zᵀΛz = mean + (difference/2) cos 2θ: a von Mises law of the doubled angle.
     for gap in [0.0, 1e-3, 1.0, 30.0, 1e3, 1e6] {
@@ -341,18 +373,32 @@ fn the_partition_function_of_bingham_agrees_with_von_mises_on_the_circle_and_wit
 }
 
 #[test]
-fn acceptance_rates_are_those_that_are_seen() {
+fn rejection_samplers_accept_often_whatever_their_parameters() {
     let mut rates = vec![];
-    for law in [Hyperboloid::centred(1, 0.5), Hyperboloid::centred(2, 4.0), Hyperboloid::centred(7, 1e3)] {
-        rates.push(law.acceptance());
+    for n in [1, 2, 3, 10, 100] {
+        rates.extend(
+            [1e-3, 1.0, 1e3, 1e6]
+                .map(|kappa| (format!("H^{n}, κ = {kappa}"), Hyperboloid::centred(n, kappa).acceptance())),
+        );
     }
-    rates.extend((2..6).map(|m| {
-        let matrix: Vec<f64> = (0..m * m).map(|i| if i / m == i % m { (i % m) as f64 * 4.0 } else { 0.0 }).collect();
-        Bingham::new(&matrix, m).acceptance()
-    }));
-    println!("{rates:?}");
-    // All are rates, and none is so small that the number of trials grows large.
-    assert!(rates.iter().all(|r| (0.3..=1.0).contains(r)), "{rates:?}");
+    for m in [2, 3, 4, 10] {
+        for (what, last) in [("one", 1), ("half", m / 2), ("all but one", m - 1)] {
+            rates.extend([1e-2, 10.0, 1e4].map(|size| {
+                let entry = |i: usize| if i / m == i % m && i / m < last { size } else { 0.0 };
+                let law = Bingham::new(&(0..m * m).map(entry).collect::<Vec<f64>>(), m);
+                (format!("Bingham, {what} of {m} at {size}"), law.acceptance())
+            }));
+        }
+        rates.extend(
+            [1e-3, 1.0, 1e2, 1e6]
+                .map(|kappa| (format!("vMF, {m}, κ = {kappa}"), von_mises_fisher::acceptance(m, kappa))),
+        );
+    }
+    let (what, worst) = rates.iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    println!("worst: {what}: {worst}, {} trials", draw::trials(*worst));
+    // A rate above one would mean an envelope that does not cover.
+    assert!(rates.iter().all(|(_, r)| *r <= 1.0 + 1e4 * f64::EPSILON), "{rates:?}");
+    assert!(draw::trials(*worst) <= 64, "{what}: {worst}");
 }
 
 /// σ of layer k: W divided by the weight that is used.
@@ -381,7 +427,8 @@ fn fact_56_power_iteration_converges_to_the_largest_singular_value() {
         assert!(support::within_digits(*got, printed, 10), "{got}, not {printed}");
     }
     // WᵀW = [[5, 1], [1, 2]].
-    let largest = minvel::special::Eigen::new(&[5.0, 1.0, 1.0, 2.0], 2).values.iter().copied().fold(0.0, f64::max).sqrt();
+    let largest =
+        minvel::special::Eigen::new(&[5.0, 1.0, 1.0, 2.0], 2).values.iter().copied().fold(0.0, f64::max).sqrt();
     assert!(support::within_digits(largest, 2.3027756377, 10));
     assert!(support::within_ulps(estimates[39], largest, 8.0), "{} is not {largest}", estimates[39]);
 }
@@ -410,7 +457,8 @@ fn spectral_normalisation_reaches_the_hidden_layers_but_not_the_last() {
 fn a_conditional_energy_is_the_plain_network_on_point_and_context() {
     for spectral in [false, true] {
         let make = || {
-            let plain = Conditional::new("c", Features::of(Arc::new(Torus(2))).scaled(1.3), 5, &[6, 6], Activation::Silu);
+            let plain =
+                Conditional::new("c", Features::of(Arc::new(Torus(2))).scaled(1.3), 5, &[6, 6], Activation::Silu);
             if spectral { plain.spectral() } else { plain }
         };
         let energy = make();
@@ -477,7 +525,12 @@ fn start_values_differ_between_replicas_seeds_and_names_and_are_glorots() {
     assert!(first.iter().all(|w| w.abs() <= bound) && first.iter().any(|w| w.abs() > 0.99 * bound));
     let squares: Vec<f64> = first.iter().map(|w| w * w).collect();
     assert!(support::within_sigma("variance of weights", &squares, bound * bound / 3.0, 4.0));
-    assert!(!support::within_sigma("variance of weights 1.1 times too large", &squares, 1.21 * bound * bound / 3.0, 4.0));
+    assert!(!support::within_sigma(
+        "variance of weights 1.1 times too large",
+        &squares,
+        1.21 * bound * bound / 3.0,
+        4.0
+    ));
 }
 
 #[test]

@@ -36,12 +36,9 @@ impl Energy for StandardNormal {
     }
 }
 
-const STEIN: Stein =
-    Stein { kernel: Kernel::Gaussian(Bandwidth::Fixed(1.5)), statistic: minvel::flow::Statistic::V };
-const MULTIQUADRIC: Stein = Stein {
-    kernel: Kernel::InverseMultiquadric { length: 1.2, power: 0.5 },
-    statistic: minvel::flow::Statistic::V,
-};
+const STEIN: Stein = Stein { kernel: Kernel::Gaussian(Bandwidth::Fixed(1.5)), statistic: minvel::flow::Statistic::V };
+const MULTIQUADRIC: Stein =
+    Stein { kernel: Kernel::InverseMultiquadric { length: 1.2, power: 0.5 }, statistic: minvel::flow::Statistic::V };
 
 fn birth_death() -> BirthDeath {
     BirthDeath::new(Langevin, Density::Known(Arc::new(StandardNormal)))
@@ -70,7 +67,12 @@ struct Case {
     constant: f64,
 }
 
-fn case<O: Objective + 'static>(name: &'static str, limit: Limit, variance: f64, at: impl Fn(f64) -> O + 'static) -> Case {
+fn case<O: Objective + 'static>(
+    name: &'static str,
+    limit: Limit,
+    variance: f64,
+    at: impl Fn(f64) -> O + 'static,
+) -> Case {
     Case { name, at: Box::new(move |step| Box::new(at(step))), limit, variance, constant: 0.0 }
 }
 
@@ -96,8 +98,18 @@ fn cases() -> Vec<Case> {
         case("minimum velocity in a chart", J(2.0), 0.0, velocity(chart(), ControlVariate)),
         case("Stein", Limit::Stein(STEIN), 0.0, velocity(STEIN, None)),
         case("Stein, multiquadric", Limit::Stein(MULTIQUADRIC), 0.0, velocity(MULTIQUADRIC, None)),
-        case("blend, paper", Limit::Blend(Blend::paper(0.4, STEIN)), 0.0, velocity(Blend::paper(0.4, STEIN), ControlVariate)),
-        case("blend, convex", Limit::Blend(Blend::convex(0.4, STEIN)), 0.0, velocity(Blend::convex(0.4, STEIN), Antithetic)),
+        case(
+            "blend, paper",
+            Limit::Blend(Blend::paper(0.4, STEIN)),
+            0.0,
+            velocity(Blend::paper(0.4, STEIN), ControlVariate),
+        ),
+        case(
+            "blend, convex",
+            Limit::Blend(Blend::convex(0.4, STEIN)),
+            0.0,
+            velocity(Blend::convex(0.4, STEIN), Antithetic),
+        ),
         case("blend, plain", Limit::Blend(Blend::convex(0.4, STEIN)), -1.0, velocity(Blend::convex(0.4, STEIN), None)),
         case("birth and death", Limit::BirthDeath, 0.0, velocity(birth_death(), ControlVariate)),
         case("denoising", J(2.0), 0.0, denoising(ControlVariate)),
@@ -217,7 +229,11 @@ fn the_plain_variance_has_the_stated_coefficient() {
     let squared = rule.values(1.0, &[data.mean(moved.gradient.square().sum(-1))])[0][0];
     for (name, objective, coefficient) in [
         ("minimum velocity", &velocity(Langevin, Reduction::None)(step) as &dyn Objective, 8.0 * squared),
-        ("probability flow", &ProbabilityFlow { reduction: Reduction::None, ..ProbabilityFlow::new(step.sqrt()) }, 16.0 * squared),
+        (
+            "probability flow",
+            &ProbabilityFlow { reduction: Reduction::None, ..ProbabilityFlow::new(step.sqrt()) },
+            16.0 * squared,
+        ),
     ] {
         let variance = rule.evaluate(objective, &bent, 1.0).loss.variance;
         println!("{name}: ε·Var = {:.8}, expected {coefficient:.8}", step * variance);
@@ -250,6 +266,12 @@ fn exact_and_plain_differences_are_the_same_objective() {
         let [exact, plain] = [true, false].map(|exact_difference| {
             [
                 mean(&MinimumVelocity { reduction, exact_difference, ..MinimumVelocity::new(Langevin, step) }),
+                mean(&MinimumVelocity {
+                    reduction,
+                    exact_difference,
+                    adaptive: true,
+                    ..MinimumVelocity::new(Langevin, 3.0 * step)
+                }),
                 mean(&Contrastive { reduction, exact_difference, ..Contrastive::new(Langevin, step) }),
                 mean(&Denoising { reduction, exact_difference, ..Denoising::new(step) }),
                 mean(&ProbabilityFlow { reduction, exact_difference, ..ProbabilityFlow::new(step.sqrt()) }),

@@ -42,7 +42,7 @@ pub(crate) fn views(graph: &Graph, live: &[bool]) -> Vec<View> {
         let arg = || &views[node.args[0] as usize];
         let view = match &node.op {
             _ if !live => own,
-            Op::StopGradient => arg().clone(),
+            Op::StopGradient | Op::Pin => arg().clone(),
             Op::Broadcast => {
                 let (from, dims) = (&nodes[node.args[0] as usize].shape.dims, &node.shape.dims);
                 let lead = dims.len() - from.len();

@@ -5,7 +5,7 @@
 //! rounding errors for any δ, where plain subtraction loses log₁₀(|f|/|Δf|) digits.
 //! Checked by: tests/conformance.rs, for |δ| down to 1e-12 in f32.
 
-use super::dependents;
+use super::{check_points, dependents};
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
 use crate::op::{Binary, Op, Unary};
@@ -16,6 +16,7 @@ use crate::op::{Binary, Op, Unary};
 /// Unlike derivatives, differences see through [`Expr::stop_gradient`]: they are about values.
 pub fn difference<'g>(f: Expr<'g>, moved: &[(Expr<'g>, Expr<'g>)]) -> Expr<'g> {
     let graph = f.graph;
+    check_points("difference", moved.iter().map(|(x, _)| *x));
     let on: Vec<Id> = moved.iter().map(|(x, _)| x.id).collect();
     let depends = dependents(graph, &on, f.id, false);
     let mut deltas: Vec<Option<Expr>> = vec![None; f.id as usize + 1];
@@ -66,7 +67,7 @@ fn propagate<'g>(graph: &'g Graph, id: Id, node: &Node, deltas: &[Option<Expr<'g
         Op::Scatter if delta(0).is_none() => apply(&[arg(0), or_zero(1)]),
         Op::Gather | Op::Scatter => apply(&[moved(0), moved(1)]) - y,
         Op::Concat { .. } => apply(&(0..node.args.len()).map(or_zero).collect::<Vec<_>>()),
-        Op::StopGradient => or_zero(0),
+        Op::StopGradient | Op::Pin => or_zero(0),
         _ => apply(&[or_zero(0)]), // the rest is linear
     }
 }

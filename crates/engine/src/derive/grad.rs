@@ -1,6 +1,6 @@
 //! Reverse mode: adjoints from the result back to what it depends on.
 
-use super::{dependents, max_share, partial};
+use super::{check_points, dependents, max_share, partial};
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
 use crate::op::Op;
@@ -18,6 +18,7 @@ pub fn grad<'g>(y: Expr<'g>, wrt: &[Expr<'g>]) -> Vec<Expr<'g>> {
 pub fn vjp<'g>(y: Expr<'g>, seed: Expr<'g>, wrt: &[Expr<'g>]) -> Vec<Expr<'g>> {
     let graph = y.graph;
     assert!(seed.shape() == y.shape(), "vjp: the seed {} does not fit {}", seed.shape(), y.shape());
+    check_points("grad", wrt.iter().copied());
     let on: Vec<Id> = wrt.iter().map(|e| e.id).collect();
     let depends = dependents(graph, &on, y.id, true);
     let mut adjoints: Vec<Option<Expr>> = vec![None; y.id as usize + 1];
@@ -68,6 +69,7 @@ fn pull_back<'g>(graph: &'g Graph, id: Id, node: &Node, i: usize, bar: Expr<'g>)
         }
         Op::Sum { axis } => bar.expand(*axis as isize).broadcast(&own),
         Op::SumRows => bar.broadcast(&own),
+        Op::Pin => bar,
         Op::Max { axis } => max_share(node, arg(0), graph.at(id)) * bar.expand(*axis as isize),
         Op::MaxRows => max_share(node, arg(0), graph.at(id)) * bar,
         Op::Matmul => return Some(pull_back_matmul(arg(0), arg(1), i, bar)),

@@ -1,6 +1,6 @@
 //! Forward mode: tangents from what is varied to the result.
 
-use super::{dependents, max_share, partial};
+use super::{check_points, dependents, max_share, partial};
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
 use crate::op::Op;
@@ -9,6 +9,7 @@ use crate::op::Op;
 pub fn jvp<'g>(ys: &[Expr<'g>], along: &[(Expr<'g>, Expr<'g>)]) -> Vec<Expr<'g>> {
     let Some(last) = ys.iter().map(|y| y.id).max() else { return vec![] };
     let graph = ys[0].graph;
+    check_points("jvp", along.iter().map(|(x, _)| *x));
     let on: Vec<Id> = along.iter().map(|(x, _)| x.id).collect();
     let depends = dependents(graph, &on, last, true);
     let mut tangents: Vec<Option<Expr>> = vec![None; last as usize + 1];
@@ -54,6 +55,7 @@ fn push_forward<'g>(graph: &'g Graph, id: Id, node: &Node, tangents: &[Option<Ex
         Op::Max { axis } => dot(0).map(|t| (max_share(node, arg(0), graph.at(id)) * t).sum(*axis as isize)),
         Op::MaxRows => dot(0).map(|t| (max_share(node, arg(0), graph.at(id)) * t).sum_rows()),
         Op::StopGradient | Op::Kth(_) => None,
+        Op::Pin => dot(0),
         _ => dot(0).map(|t| linear(&[t])),
     }
 }

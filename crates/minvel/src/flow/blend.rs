@@ -44,6 +44,6 @@ impl Flow for Blend {
         let langevin = Langevin.step(energy, from, pace, noise);
         let drift = self.stein_share * stein.drift + self.langevin_share * langevin.drift;
         let u = langevin.diffusion.map(|u| self.langevin_share.sqrt() * u);
-        Displacement::straight((stein.at, stein.energy, stein.gradient), drift, u, stein.step, |x| x)
+        Displacement::straight_step((stein.at, stein.energy, stein.gradient), drift, u, stein.step, |x| x)
     }
 }

@@ -32,6 +32,6 @@ impl Flow for Langevin {
         let step = pace.over(gradient.square().sum(-1));
         let drift = -pace.temper * gradient;
         let u = (2.0 * step).sqrt().expand(-1) * noise.like(x);
-        Displacement::straight(start, drift, Some(u), step, |x| x)
+        Displacement::straight_step(start, drift, Some(u), step, |x| x)
     }
 }

@@ -57,7 +57,7 @@ impl RiemannianLangevin {
         let drift = -pace.temper * metric.inverse * gradient + metric.brownian;
         let step = pace.over(drift.square().sum(-1));
         let u = (2.0 * step.expand(-1) * metric.inverse).sqrt() * noise.like(y);
-        Displacement::straight((y, value, gradient), drift, Some(u), step, land)
+        Displacement::straight_step((y, value, gradient), drift, Some(u), step, land)
     }
 
     fn step_embedded<'g>(

@@ -83,9 +83,12 @@ impl Objective for MinimumVelocity {
 /// S(x) = E(x+u) − 2E(x) + E(x−u), a difference of differences, it is ½S(x) and half of what 2E + S gains along m.
 fn even<'g>(moved: &Displacement<'g>) -> Expr<'g> {
     let Displacement { at, energy, diffusion: Some(u), .. } = *moved else { panic!("even: the step has no noise") };
+    // The step stays the same while the point moves, though its length may have been computed at the point.
+    let u = u.stop_gradient();
+    let held = (u, u.like(0.0));
     let forward = difference(energy, &[(at, u)]);
     let backward = difference(energy, &[(at, -u)]);
-    let bend = -difference(forward, &[(at, -u)]);
+    let bend = -difference(forward, &[(at, -u), held]);
     let carried = moved.step.expand(-1) * moved.drift;
-    0.5 * (bend + difference(2.0 * energy + forward + backward, &[(at, carried)]))
+    0.5 * (bend + difference(2.0 * energy + forward + backward, &[(at, carried), held]))
 }

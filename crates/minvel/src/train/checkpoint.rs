@@ -10,7 +10,6 @@ use minvel_engine::math::Real;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::path::Path;
 
 /// Version of the layout; a file of another is refused.
@@ -99,7 +98,7 @@ impl<T: Scalar> Checkpoint<T> {
         let tensors = bytes.iter().map(|(name, bytes, len)| {
             (*name, TensorView::new(T::DTYPE, vec![replicas, len / replicas], bytes).expect("as many bytes as numbers"))
         });
-        let header = Some(HashMap::from([("minvel".to_string(), metadata)]));
+        let header = Some([("minvel".to_string(), metadata)].into_iter().collect());
         let all = serialize(tensors, header).map_err(|e| Error::content(path, e.to_string()))?;
         file::write(path, &all)
     }

@@ -153,18 +153,16 @@ fn fact_08_09_sliced_score_matching_has_the_stated_moments() {
 fn fact_10_11_denoising_has_the_stated_moments() {
     for (a, s) in CASES {
         for step in STEPS {
-            let moments = |reduction| {
-                gaussian(s).evaluate(&Denoising { reduction, ..Denoising::new(step) }, &quadratic, a).loss
-            };
+            let moments =
+                |reduction| gaussian(s).evaluate(&Denoising { reduction, ..Denoising::new(step) }, &quadratic, a).loss;
             let plain = moments(Reduction::None);
             let tau = (1.0 - a * step).powi(2) / step + a * a * s * s;
             assert_fact("DSM", plain.mean, tau);
             assert_fact("Var DSM", plain.variance, 2.0 * tau * tau);
             let reduced = moments(Reduction::ControlVariate);
             assert_fact("DSM-VR", reduced.mean, a * a * s * s - 2.0 * a + step * a * a);
-            let variance = 2.0 * (2.0 * a - a * a * step).powi(2)
-                + 4.0 * step * a.powi(4) * s * s
-                + 2.0 * (a * s).powi(4);
+            let variance =
+                2.0 * (2.0 * a - a * a * step).powi(2) + 4.0 * step * a.powi(4) * s * s + 2.0 * (a * s).powi(4);
             assert_fact("Var DSM-VR", reduced.variance, variance);
         }
     }

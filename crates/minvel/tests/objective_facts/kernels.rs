@@ -2,15 +2,13 @@
 
 use crate::expectation::*;
 use crate::support::{estimate, values, within_sigma};
-use minvel::flow::{
-    BirthDeath, Blend, Density, Displacement, EnergyOf, Flow, Langevin, Noise, Pace, Particles, Stein,
-};
+use minvel::flow::{BirthDeath, Blend, Density, Displacement, EnergyOf, Flow, Langevin, Noise, Pace, Particles, Stein};
 use minvel::kernel::{Bandwidth, Kernel};
 use minvel::manifold::quadrature::midpoint;
 use minvel::objective::{MinimumVelocity, Objective};
 use minvel::{Energy, flow};
 use minvel_engine::random::{Key, Stream};
-use minvel_engine::{Clock, Draw, Expr, Graph, Options, State};
+use minvel_engine::{Clock, Draw, Expr, Graph, Options, State, grad};
 use std::sync::Arc;
 
 fn stein(h: f64) -> Stein {
@@ -219,7 +217,8 @@ fn fact_25_drawn_births_and_deaths_bring_the_variance_back() {
     let lambda = |x: f64| (0.25 * a - 0.5) * (x * x - 1.0);
     let energy = |x: f64| 0.5 * a * x * x;
     let pairs = |i: usize, j: usize| lambda(nodes[i]).abs() * (energy(nodes[i]) - energy(nodes[j])).powi(2);
-    let mean: f64 = (0..600).flat_map(|i| (0..600).map(move |j| (i, j))).map(|(i, j)| law[i] * law[j] * pairs(i, j)).sum();
+    let mean: f64 =
+        (0..600).flat_map(|i| (0..600).map(move |j| (i, j))).map(|(i, j)| law[i] * law[j] * pairs(i, j)).sum();
     let predicted = 4.0 / (step * batch as f64) * mean;
     assert_digits("predicted", predicted, 4.6702, 4); // METHODS prints 4.69, 0.4 % off
 
@@ -248,7 +247,8 @@ fn fact_25_drawn_births_and_deaths_bring_the_variance_back() {
 fn fact_26_a_kernel_estimate_of_the_density_flattens_it() {
     for (a, s, h) in [(1.0, 1.0, 0.5), (0.7, 1.3, 0.4)] {
         let (nodes, widths) = midpoint(-8.0 * s, 8.0 * s, 600);
-        let mut weights: Vec<f64> = nodes.iter().zip(&widths).map(|(x, w)| w * (-0.5 * x * x / (s * s)).exp()).collect();
+        let mut weights: Vec<f64> =
+            nodes.iter().zip(&widths).map(|(x, w)| w * (-0.5 * x * x / (s * s)).exp()).collect();
         let total: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|w| *w /= total);
         let rule = Rule { z: vec![0.0; nodes.len()], x: nodes, weights };
@@ -277,4 +277,24 @@ fn the_leave_one_out_estimate_sees_the_others_only() {
         assert_fact("others", got[0][i], others.ln());
         assert_fact("all", got[1][i], ((0..4).map(kernel).sum::<f64>() / 4.0).ln());
     }
+}
+
+#[test]
+fn the_fisher_rao_gradient_is_that_of_sample_covariances() {
+    // 2/(B−1)·Σ[(E_i − Ē) + (ℓ_i − ℓ̄)]·∂_θE_i for a sample, with E = θx²/2.
+    let (x, theta, variance): ([f64; 5], f64, f64) = ([0.3, -1.0, 0.9, 2.0, -0.4], 0.7, 1.7);
+    let g = Graph::new();
+    let (rows, parameter) = (g.input_rows("x", 5, [1]), g.input("theta", []));
+    let density = Density::Known(Arc::new(NormalLaw { variance }));
+    let objective = MinimumVelocity::new(BirthDeath::new(Still, density), 0.1);
+    let noise = Noise::drawn(flow::Law::Gaussian, 0);
+    let loss = objective.loss(&|x| 0.5 * parameter * x.square().sum(-1), rows.into(), noise);
+    let got = values(&[grad(loss, &[parameter])[0]], &[("x", &x), ("theta", &[theta])], 0)[0][0];
+    let centred = |f: &dyn Fn(f64) -> f64| {
+        let mean = x.iter().map(|x| f(*x)).sum::<f64>() / 5.0;
+        x.map(|x| f(x) - mean)
+    };
+    let (energy, log_p) = (centred(&|x| 0.5 * theta * x * x), centred(&|x| -0.5 * x * x / variance));
+    let expected: f64 = (0..5).map(|i| (energy[i] + log_p[i]) * 0.5 * x[i] * x[i] * 2.0 / 4.0).sum();
+    assert_fact("gradient", got, expected);
 }

@@ -5,7 +5,7 @@ use crate::support::{gauss_hermite, tensor_rule, values};
 use minvel::Manifold;
 use minvel::flow::{Displacement, EnergyOf, Flow, Form, Langevin, Noise, Pace, Particles, RiemannianLangevin};
 use minvel::manifold::{Hyperbolic, Sphere, Torus, quadrature};
-use minvel::objective::{MinimumVelocity, Objective, ScoreMatching};
+use minvel::objective::{MinimumVelocity, Reduction, ScoreMatching};
 use minvel_engine::{Expr, Graph, grad};
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -265,11 +265,9 @@ fn fact_39_hyperbolic_score_matching_has_its_closed_form() {
         let r2: f64 = x.iter().map(|x| x * x).sum();
         (1.0 + r2) / (1.0 - r2)
     };
-    for (n, concentration, kappa, t, printed) in [
-        (2, 4.0, 3.0, 1.25, -9.375),
-        (2, 3.0, 3.0, 4.0 / 3.0, -8.0),
-        (3, 4.0, 3.0, 1.3939541860, -15.6819845922),
-    ] {
+    for (n, concentration, kappa, t, printed) in
+        [(2, 4.0, 3.0, 1.25, -9.375), (2, 3.0, 3.0, 4.0 / 3.0, -8.0), (3, 4.0, 3.0, 1.3939541860, -15.6819845922)]
+    {
         let rule = hyperbolic(n, concentration);
         let heights: Vec<f64> = rule.x.chunks(n).map(height).collect();
         assert_digits("T", rule.moments(&heights).mean, t, 9);
@@ -295,8 +293,7 @@ fn fact_40_on_the_torus_independent_angles_add_up() {
     };
     for (kappa, printed) in [([1.0, 2.0], -1.8419392818), ([1.5, 1.0], -1.3814544614)] {
         let rule = rule([1.0, 2.0]);
-        let family: Family =
-            &|theta, x| -theta * (kappa[0] * x.at(-1, 0).cos() + kappa[1] * x.at(-1, 1).cos());
+        let family: Family = &|theta, x| -theta * (kappa[0] * x.at(-1, 0).cos() + kappa[1] * x.at(-1, 1).cos());
         assert_digits("2J", 2.0 * rule.mean(&ScoreMatching::on(Torus(2)), family, 1.0), printed, 9);
         let flow = RiemannianLangevin::new(Torus(2), Form::Chart);
         let mean = |step| rule.mean(&MinimumVelocity::new(flow.clone(), step), family, 1.0);
@@ -318,6 +315,21 @@ fn fact_31_the_entropy_gradient_on_the_sphere_is_that_of_von_mises_fisher() {
 }
 
 #[test]
-fn sphere_objectives_are_named_by_what_they_estimate() {
-    assert_eq!(on_sphere(2, Form::Chart, 0.1).scale(), 2.0 * ScoreMatching::on(Sphere(2)).scale());
+fn on_the_sphere_all_reductions_have_one_mean_and_reduce() {
+    for (form, frame) in
+        [(Form::Chart, Frame::Chart), (Form::Geodesic, Frame::Embedded), (Form::Settled, Frame::Embedded)]
+    {
+        let rule = von_mises_fisher(2, 2.0, frame);
+        for exact_difference in [true, false] {
+            let moments = |reduction| {
+                let objective = MinimumVelocity { reduction, exact_difference, ..on_sphere(2, form, 0.001) };
+                rule.evaluate(&objective, &polar, 1.0).loss
+            };
+            let [plain, control, antithetic] =
+                [Reduction::None, Reduction::ControlVariate, Reduction::Antithetic].map(moments);
+            assert_fact("control variate", control.mean, plain.mean);
+            assert_fact("antithetic", antithetic.mean, plain.mean);
+            assert!(control.variance < 0.01 * plain.variance && antithetic.variance < 0.01 * plain.variance);
+        }
+    }
 }

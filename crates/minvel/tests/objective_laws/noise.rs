@@ -59,13 +59,11 @@ fn objectives_with_drawn_noise_estimate_the_loss() {
         let rows = |objective: &dyn Objective, noise| run(objective.rows(&|x| energy(x), x.into(), noise));
         let velocity = MinimumVelocity::new(Langevin, 1e-6);
         assert!(within_sigma("minimum velocity", &rows(&velocity, Noise::drawn(law, 1)), EXPECTED, 4.0));
-        let sliced: Vec<f64> =
-            rows(&Sliced { reduced: true }, Noise::drawn(law, 1)).iter().map(|j| 2.0 * j).collect();
+        let sliced: Vec<f64> = rows(&Sliced { reduced: true }, Noise::drawn(law, 1)).iter().map(|j| 2.0 * j).collect();
         assert!(within_sigma("sliced", &sliced, EXPECTED, 4.0));
         let louder = Noise::given(1.1 * Noise::drawn(law, 1).like(x));
         let louder: Vec<f64> = rows(&velocity, louder);
-        let paired: Vec<f64> =
-            louder.iter().zip(rows(&velocity, Noise::drawn(law, 1))).map(|(a, b)| a - b).collect();
+        let paired: Vec<f64> = louder.iter().zip(rows(&velocity, Noise::drawn(law, 1))).map(|(a, b)| a - b).collect();
         assert!(!within_sigma("noise 10 % too large", &paired, 0.0, 4.0), "the test has no power");
     }
 }

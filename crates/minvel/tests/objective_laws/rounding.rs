@@ -24,7 +24,11 @@ fn evaluate<T: Real>(objective: &dyn Objective, gradient: bool) -> Vec<f64> {
     let output = if gradient { grad(rows, &[g.variable("w1", [2, WIDTH])])[0] } else { rows };
     // The same numbers in f32 and f64: all are exact in f32.
     let draw = |stream: u32, len: usize| -> Vec<T> {
-        Stream::new(Key::new(32, 0), stream).samples(Draw::Normal).take(len).map(|v| T::from_f64(v as f32 as f64)).collect()
+        Stream::new(Key::new(32, 0), stream)
+            .samples(Draw::Normal)
+            .take(len)
+            .map(|v| T::from_f64(v as f32 as f64))
+            .collect()
     };
     let mut state = State::new(1);
     state.set("w1", &draw(2, 2 * WIDTH), 2 * WIDTH);

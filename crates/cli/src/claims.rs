@@ -1,0 +1,63 @@
+//! The table of claims, for the terminal.
+
+use console::{Term, measure_text_width, style};
+use minvel::report::{Report, format};
+use std::fmt::Write;
+
+const WIDEST: usize = 120;
+
+/// Claims with values and what decided them, the score, and how long it took.
+pub fn table(report: &Report) -> String {
+    let width = Term::stdout().size_checked().map_or(100, |(_, columns)| columns as usize).clamp(60, WIDEST);
+    let longest = |text: &dyn Fn(&minvel::report::Row) -> String| {
+        report.claims().map(|r| measure_text_width(&text(r))).max().unwrap_or(0)
+    };
+    let (value, paper) = (longest(&|r| r.value_text()).max(5), longest(&|r| r.paper_text()));
+    let paper = if paper == 0 { 0 } else { paper.max(5) };
+    let claim = width.saturating_sub(value + paper + 8).max(24);
+    let line = |mark: &str, text: &str, a: &str, b: &str| {
+        format!(" {mark}  {}  {}  {}", pad(text, claim), pad(a, value), pad(b, paper)).trim_end().to_string()
+    };
+    let mut out = String::new();
+    if report.claims().next().is_some() {
+        let _ = writeln!(out, "{}", line(" ", "claim", "value", if paper > 0 { "paper" } else { "" }));
+    }
+    for row in report.claims() {
+        let holds = row.holds == Some(true);
+        let mark = if holds { style("✓").green().to_string() } else { style("✗").red().bold().to_string() };
+        for (i, text) in wrap(row.claim.as_deref().unwrap_or(""), claim).iter().enumerate() {
+            let cells = if i == 0 { (mark.as_str(), row.value_text(), row.paper_text()) } else { (" ", String::new(), String::new()) };
+            let _ = writeln!(out, "{}", line(cells.0, text, &cells.1, &cells.2));
+        }
+        let why = format!("{}: {}", row.name, row.rule.as_deref().unwrap_or(""));
+        for text in wrap(&why, width - 6) {
+            let _ = writeln!(out, "      {}", style(text).dim());
+        }
+    }
+    let (hold, all) = report.score();
+    let score = format!("{hold} of {all} claims hold");
+    let score = if hold == all { style(score).green().bold() } else { style(score).red().bold() };
+    let _ = writeln!(out, "\n{score}; {} took {}.", report.experiment, format::duration(report.seconds));
+    out
+}
+
+fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(measure_text_width(text))))
+}
+
+/// Lines of at most `width`, broken between words.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last_mut().expect("there is a line");
+        if last.is_empty() {
+            last.push_str(word);
+        } else if measure_text_width(last) + 1 + measure_text_width(word) <= width {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_string());
+        }
+    }
+    lines
+}

@@ -1,0 +1,85 @@
+//! Progress on the screen: a line for the units of an experiment and one for the steps of the present unit.
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use minvel::report::format;
+use minvel::train::Observer;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Bars on a terminal, plain lines elsewhere.
+pub struct Bars {
+    bars: MultiProgress,
+    units: ProgressBar,
+    steps: Mutex<Option<ProgressBar>>,
+    visible: bool,
+}
+
+impl Bars {
+    /// Bars for an experiment.
+    pub fn new(experiment: &str) -> Self {
+        let visible = console::user_attended_stderr();
+        let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bars = MultiProgress::with_draw_target(target);
+        let units = bars.add(ProgressBar::new(1));
+        units.set_style(style("{prefix:.bold} {wide_bar:.blue} {pos}/{len} {elapsed} {msg}"));
+        units.set_prefix(experiment.to_string());
+        units.enable_steady_tick(Duration::from_millis(200));
+        if !visible {
+            eprintln!("{experiment}");
+        }
+        Bars { bars, units, steps: Mutex::new(None), visible }
+    }
+
+    /// Clears the screen of bars.
+    pub fn finish(&self) {
+        self.end();
+        self.units.finish_and_clear();
+    }
+
+    fn steps(&self) -> std::sync::MutexGuard<'_, Option<ProgressBar>> {
+        self.steps.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("a sound template").progress_chars("━╸ ")
+}
+
+impl Observer for Bars {
+    fn unit(&self, name: &str, number: usize, of: usize) {
+        self.units.set_length(of as u64);
+        self.units.set_position(number as u64 - 1);
+        self.units.set_message(name.to_string());
+    }
+
+    fn unit_done(&self, name: &str, seconds: f64, resumed: bool) {
+        self.units.inc(1);
+        if !self.visible {
+            let how = if resumed { " (from before)" } else { "" };
+            let (at, of) = (self.units.position(), self.units.length().unwrap_or(0));
+            eprintln!("  [{at}/{of}] {name}: {}{how}", format::duration(seconds));
+        }
+    }
+
+    fn begin(&self, name: &str, total: u64, done: u64) {
+        self.end();
+        let bar = self.bars.add(ProgressBar::new(total).with_position(done));
+        bar.set_style(style("  {prefix} {wide_bar} {pos}/{len} {per_sec}, {eta} left {msg}"));
+        bar.set_prefix(name.to_string());
+        bar.reset_eta();
+        *self.steps() = Some(bar);
+    }
+
+    fn advance(&self, done: u64, note: &str) {
+        if let Some(bar) = self.steps().as_ref() {
+            bar.set_position(done);
+            bar.set_message(note.to_string());
+        }
+    }
+
+    fn end(&self) {
+        if let Some(bar) = self.steps().take() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! `minvel reproduce`: run experiments of the paper and report.
+
+use crate::progress::Bars;
+use crate::{Failure, claims};
+use clap::{Args, ValueEnum};
+use minvel::experiment::{self, Bench, Config, Entry, GROUPS, LIST, Ledger};
+use minvel::report::{Report, Versions, format};
+use minvel::train::Stop;
+use minvel::{Error, file};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Repeat experiments of the paper and check its claims.
+///
+/// Each run writes a folder with report.json (the truth), report.md, report.html (one page, no other file needed) and the
+/// figures as SVG and PNG. A run that was interrupted goes on with --resume and ends with the same bits.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel reproduce --list                            what there is, and which figure it reproduces
+  minvel reproduce synthetic --quick                 all synthetic experiments in a few minutes
+  minvel reproduce circle --seeds 5 --out circle-5   one experiment, five trainings, into a folder
+  minvel reproduce circle --set rate=1e-3            another learning rate; see experiments/circle.toml
+  minvel reproduce synthetic --set circle.batch=500  a setting of one of several experiments
+  minvel reproduce --resume circle-5                 go on after Ctrl-C or a power cut")]
+pub struct Arguments {
+    /// Experiments or groups of them (see --list).
+    #[arg(value_name = "NAME", required_unless_present_any = ["list", "resume"])]
+    names: Vec<String>,
+    /// Smaller samples and shorter trainings.
+    #[arg(long)]
+    quick: bool,
+    /// Trainings of each kind; their scatter gives the ±.
+    #[arg(long, value_name = "N")]
+    seeds: Option<u32>,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    device: Device,
+    /// Threads; all cores if not given. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Folder to write, which must not hold another run [default: runs/NAME].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with an interrupted run, with its experiments and settings.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["names", "quick", "seeds", "out", "set", "config", "list"])]
+    resume: Option<PathBuf>,
+    /// Change a setting of the experiment's TOML, as rate=1e-3 or learning.batch=500; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Settings from a TOML file instead of the built-in ones, for one experiment.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Say what each experiment shows, and stop.
+    #[arg(long)]
+    list: bool,
+    /// Seconds between two checkpoints.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
+    save_every: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Device {
+    /// The processor.
+    Cpu,
+    /// A graphics card.
+    Cuda,
+    /// The fastest there is.
+    Auto,
+}
+
+/// What was asked for: kept in the folder, so that a run can go on.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    version: String,
+    name: String,
+    quick: bool,
+    /// Names of experiments and all their settings.
+    experiments: Vec<(String, String)>,
+}
+
+/// An experiment with its settings and folder.
+struct Job {
+    entry: &'static Entry,
+    config: Config,
+    folder: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    if arguments.list {
+        print!("{}", list());
+        return Ok(());
+    }
+    if arguments.device == Device::Cuda {
+        let what = "this version of minvel computes on the processor only; use --device cpu or auto";
+        return Err(Failure::Input(Error::config(what)));
+    }
+    let (folder, request) = match &arguments.resume {
+        Some(folder) => (folder.clone(), read_request(folder).map_err(Failure::Input)?),
+        None => new_request(&arguments).map_err(Failure::Input)?,
+    };
+    let jobs = jobs(&folder, &request).map_err(Failure::Input)?;
+    if arguments.resume.is_none() {
+        claim_folder(&folder, &request).map_err(Failure::Input)?;
+    }
+    let reports = perform(&jobs, &arguments, &folder)?;
+    let whole = conclude(&request, reports, &folder).map_err(Failure::Work)?;
+    print!("{}", claims::table(&whole));
+    if whole.timings.len() > 1 && jobs.len() > 1 {
+        let times: Vec<String> =
+            whole.timings.iter().map(|t| format!("{} {}", t.name, format::duration(t.seconds))).collect();
+        println!("Times: {}.", times.join(", "));
+    }
+    println!("Report: {}", folder.join("report.html").display());
+    Ok(())
+}
+
+fn list() -> String {
+    let mut out = String::from("Experiments:\n");
+    for entry in LIST.iter().filter(|e| !e.hidden) {
+        out += &format!("  {:<14} {}: {}\n", entry.name, entry.source, entry.about);
+    }
+    out += "Groups:\n";
+    for (name, about, members) in GROUPS {
+        out += &format!("  {name:<14} {about}: {}\n", members.join(", "));
+    }
+    out
+}
+
+/// The experiments asked for, with their settings resolved and checked.
+fn new_request(arguments: &Arguments) -> Result<(PathBuf, Request), Error> {
+    let mut entries: Vec<&Entry> = vec![];
+    for name in &arguments.names {
+        for entry in experiment::named(name)? {
+            if entries.iter().all(|e| e.name != entry.name) {
+                entries.push(entry);
+            }
+        }
+    }
+    if entries.is_empty() {
+        return Err(Error::config(format!("`{}` has no experiments yet", arguments.names.join(" "))));
+    }
+    if arguments.config.is_some() && entries.len() > 1 {
+        return Err(Error::config("--config is for one experiment; name just one"));
+    }
+    if arguments.seeds == Some(0) {
+        return Err(Error::config("--seeds must be at least 1"));
+    }
+    let names: Vec<&str> = entries.iter().map(|e| e.name).collect();
+    let mut experiments = vec![];
+    for entry in &entries {
+        let config = resolved(entry, arguments, &names)?;
+        (entry.check)(&config)?;
+        experiments.push((entry.name.to_string(), config.text()));
+    }
+    let (quick, version) = (arguments.quick, env!("CARGO_PKG_VERSION").to_string());
+    let request = Request { version, name: arguments.names.join("+"), quick, experiments };
+    let folder = arguments.out.clone().unwrap_or_else(|| free_folder(&request));
+    Ok((folder, request))
+}
+
+/// Settings: the file's, then the quick ones, then those of the command line.
+fn resolved(entry: &Entry, arguments: &Arguments, names: &[&str]) -> Result<Config, Error> {
+    let mut config = entry.config()?;
+    if let Some(path) = &arguments.config {
+        config = config.overlay(&Config::parse(&path.display().to_string(), &file::read_text(path)?)?)?;
+    }
+    if arguments.quick {
+        config = config.quick()?;
+    }
+    if let Some(seeds) = arguments.seeds {
+        config.set(&format!("seeds={seeds}"))?;
+    }
+    for assignment in &arguments.set {
+        // `circle.batch=500` is for circle alone
+        match assignment.split_once('.') {
+            Some((first, rest)) if names.contains(&first) => {
+                if first == entry.name {
+                    config.set(rest)?;
+                }
+            }
+            _ => config.set(assignment)?,
+        }
+    }
+    Ok(config)
+}
+
+/// `runs/NAME`, or the first of `runs/NAME-2`, … that is not there.
+fn free_folder(request: &Request) -> PathBuf {
+    let stem = format!("{}{}", request.name, if request.quick { "-quick" } else { "" });
+    let candidates = std::iter::once(stem.clone()).chain((2..).map(|i| format!("{stem}-{i}")));
+    let mut folders = candidates.map(|name| Path::new("runs").join(name));
+    folders.find(|folder| !folder.exists()).expect("there are more numbers than folders")
+}
+
+fn read_request(folder: &Path) -> Result<Request, Error> {
+    let path = folder.join("run.json");
+    let bytes = file::read_if_there(&path)?;
+    let nothing = || Error::content(folder, "there is no run to go on with (no run.json)");
+    let request: Request = serde_json::from_slice(&bytes.ok_or_else(nothing)?)
+        .map_err(|e| Error::content(&path, format!("unreadable: {e}")))?;
+    if request.version != env!("CARGO_PKG_VERSION") {
+        let what = format!("this run was begun by minvel {}; go on with that version", request.version);
+        return Err(Error::content(&path, what));
+    }
+    Ok(request)
+}
+
+/// Takes a folder for a run: one that is new or empty.
+fn claim_folder(folder: &Path, request: &Request) -> Result<(), Error> {
+    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        let what = "this folder is not empty; go on with --resume, or choose another --out";
+        return Err(Error::content(folder, what));
+    }
+    file::create_folder(folder)?;
+    let text = serde_json::to_vec_pretty(request).expect("a request is plain data");
+    file::write(&folder.join("run.json"), &text)
+}
+
+fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
+    let single = request.experiments.len() == 1;
+    let job = |(name, text): &(String, String)| {
+        let entry = LIST.iter().find(|e| e.name == name);
+        let entry = entry.ok_or_else(|| Error::config(format!("there is no experiment `{name}`")))?;
+        let base = if request.quick { entry.config()?.quick()? } else { entry.config()? };
+        let config = base.overlay(&Config::parse("run.json", text)?)?;
+        (entry.check)(&config)?;
+        let folder = if single { folder.to_path_buf() } else { folder.join(name) };
+        Ok(Job { entry, config, folder })
+    };
+    request.experiments.iter().map(job).collect()
+}
+
+fn perform(jobs: &[Job], arguments: &Arguments, folder: &Path) -> Result<Vec<Report>, Failure> {
+    let stop = Stop::default();
+    let asked = stop.clone();
+    let handler = move || {
+        if asked.ask() {
+            std::process::exit(130);
+        }
+        eprintln!("\nstopping at the next safe place (Ctrl-C again to stop at once)");
+    };
+    ctrlc::set_handler(handler).expect("no other handler is set");
+    let failure = |error| match error {
+        Error::Interrupted => {
+            Failure::Interrupted(format!("interrupted; go on with: minvel reproduce --resume {}", folder.display()))
+        }
+        error => Failure::Work(error),
+    };
+    jobs.iter().map(|job| job.perform(arguments, &stop).map_err(failure)).collect()
+}
+
+impl Job {
+    fn perform(&self, arguments: &Arguments, stop: &Stop) -> Result<Report, Error> {
+        let name = self.entry.name;
+        let purpose = format!("{name} {} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&self.config.text()));
+        let ledger = Ledger::open(&self.folder, &purpose)?;
+        let bars = Bars::new(name);
+        let mut bench = Bench::new(ledger, &bars, stop.clone());
+        bench.threads = arguments.threads;
+        bench.save_every = Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX);
+        let versions = Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() };
+        let report = self.entry.perform(&self.config, &mut bench, versions, env!("MINVEL_REVISION"));
+        bars.finish();
+        report
+    }
+}
+
+/// Writes the reports: of each experiment in its own folder, and one of all.
+fn conclude(request: &Request, mut reports: Vec<Report>, folder: &Path) -> Result<Report, Error> {
+    if reports.len() == 1 {
+        let report = reports.remove(0);
+        report.write(folder)?;
+        return Ok(report);
+    }
+    for report in &reports {
+        report.write(&folder.join(&report.experiment))?;
+    }
+    let about = GROUPS.iter().find(|(name, _, _)| *name == request.name).map_or("Several experiments", |(_, about, _)| about);
+    let whole = Report::together(&request.name, about, &reports);
+    whole.write(folder)?;
+    Ok(whole)
+}
+
+/// FNV-1a: tells settings apart, nothing more.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3))
+}
