@@ -264,19 +264,16 @@ impl Job {
         let versions = Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() };
         let report = self.entry.perform(&self.config, &mut bench, versions, env!("MINVEL_REVISION"));
         bars.finish();
-        report
+        let report = report?;
+        report.write(&self.folder)?;
+        Ok(report)
     }
 }
 
-/// Writes the reports: of each experiment in its own folder, and one of all.
+/// One report of all, beside those that each experiment has in a folder of its own.
 fn conclude(request: &Request, mut reports: Vec<Report>, folder: &Path) -> Result<Report, Error> {
     if reports.len() == 1 {
-        let report = reports.remove(0);
-        report.write(folder)?;
-        return Ok(report);
-    }
-    for report in &reports {
-        report.write(&folder.join(&report.experiment))?;
+        return Ok(reports.remove(0));
     }
     let about = GROUPS.iter().find(|(name, _, _)| *name == request.name).map_or("Several experiments", |(_, about, _)| about);
     let whole = Report::together(&request.name, about, &reports);

@@ -1,11 +1,12 @@
 //! Diagnostics: how much a mean over correlated draws is worth, and whether chains agree with one another.
 //!
-//! **Statement.** With W the variance within chains and V = (N−1)/N·W + Var(chain means) that of all draws: R̂ = √(V/W);
-//! ρ_t = 1 − (W − mean autocovariance at t)/V, τ = −1 + 2Σ_k P_k with P_k = ρ_{2k} + ρ_{2k+1} as long as positive, made
-//! to fall; the M·N draws are worth M·N/τ independent ones.
+//! **Statement.** With c_t the mean over chains of 1/N Σ_i (x_i − μ)(x_{i+t} − μ), μ the mean of all draws, and
+//! P_k = (c_{2k} + c_{2k+1})/c_0 as long as positive, made to fall: τ = −1 + 2Σ_k P_k, and M·N draws are worth M·N/τ
+//! independent ones. With W the variance within half-chains and V that of all draws, R̂ = √(V/W).
 //! **Source.** geyer1992practical (initial monotone sequence); vehtari2021rank (split chains, ranks).
-//! **Conventions.** A trace is one number at each draw of one chain; all traces have one length. Chains are split into
-//! halves, so that a trend within a chain shows as disagreement. Without spread there is nothing to tell: NaN.
+//! **Conventions.** A trace is one number at each draw of one chain; all traces have one length. Deviations are from the
+//! mean of all chains, so that chains that disagree count as correlated; 1/N makes τ that of chains of this very length.
+//! For R̂ chains are split into halves, so that a trend shows as disagreement. Without spread there is nothing to tell: NaN.
 //! **Error.** τ is uncertain by about τ√(4τ/MN); R̂ of chains that agree exceeds 1 by about τ/2N.
 //! **Checked by** tests/diagnostics.rs (closed forms of autoregressive chains).
 
@@ -16,7 +17,7 @@ use std::f64::consts::TAU;
 /// What the traces of a statistic say about its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The mean over all draws, with error √(V/effective).
+    /// The mean over all draws, with error √(c_0/effective).
     pub mean: Estimate,
     /// Independent draws that the draws are worth.
     pub effective: f64,
@@ -27,12 +28,11 @@ pub struct Summary {
 impl Summary {
     /// Of at least one trace of at least four draws.
     pub fn of(traces: &[Vec<f64>]) -> Self {
-        let spread = Spread::of(halves(traces));
-        let effective = spread.effective();
-        let (count, total) = traces.iter().flatten().fold((0.0, 0.0), |(n, s), x| (n + 1.0, s + x));
+        let correlations = Correlations::of(traces);
+        let effective = correlations.effective();
         let mean = Estimate {
-            mean: total / count,
-            std_error: (spread.pooled / effective).sqrt(),
+            mean: correlations.mean,
+            std_error: (correlations.at(0) / effective).sqrt(),
             count: if effective.is_finite() { effective.max(1.0) as u64 } else { 1 },
         };
         Summary { mean, effective, r_hat: rank_r_hat(traces) }
@@ -41,12 +41,62 @@ impl Summary {
 
 /// Independent draws that the draws of all traces together are worth.
 pub fn effective_sample_size(traces: &[Vec<f64>]) -> f64 {
-    Spread::of(halves(traces)).effective()
+    Correlations::of(traces).effective()
+}
+
+/// Deviations of all draws from their common mean.
+struct Correlations<'a> {
+    traces: &'a [Vec<f64>],
+    mean: f64,
+}
+
+impl<'a> Correlations<'a> {
+    fn of(traces: &'a [Vec<f64>]) -> Self {
+        check(traces);
+        let means = traces.iter().map(|t| t.iter().sum::<f64>() / t.len() as f64);
+        Correlations { traces, mean: means.sum::<f64>() / traces.len() as f64 }
+    }
+
+    /// c_t.
+    fn at(&self, lag: usize) -> f64 {
+        let product = |(a, b): (&f64, &f64)| (a - self.mean) * (b - self.mean);
+        let one = |t: &Vec<f64>| t.iter().zip(&t[lag..]).map(product).sum::<f64>() / t.len() as f64;
+        self.traces.iter().map(one).sum::<f64>() / self.traces.len() as f64
+    }
+
+    fn effective(&self) -> f64 {
+        let length = self.traces[0].len();
+        let draws = (self.traces.len() * length) as f64;
+        let variance = self.at(0);
+        let (mut pairs, mut last) = (0.0, f64::INFINITY);
+        for k in 0..length / 2 {
+            let pair = (self.at(2 * k) + self.at(2 * k + 1)) / variance;
+            if pair.is_nan() {
+                return f64::NAN;
+            }
+            if pair <= 0.0 {
+                break;
+            }
+            last = pair.min(last);
+            pairs += last;
+        }
+        // Antithetic chains may be worth more than their draws, but not without bound.
+        draws / (2.0 * pairs - 1.0).max(1.0 / draws.log10())
+    }
 }
 
 /// √(V/W) of the half-chains: 1 if all have seen the same law.
 pub fn split_r_hat(traces: &[Vec<f64>]) -> f64 {
-    Spread::of(halves(traces)).r_hat()
+    check(traces);
+    let n = traces[0].len() / 2;
+    // The middle draw of an odd number is left out.
+    let halves = traces.iter().flat_map(|t| [&t[..n], &t[t.len() - n..]]);
+    let halves: Vec<Estimate> = halves.map(|half| Estimate::of(half.iter().copied())).collect();
+    let between = Estimate::of(halves.iter().map(|half| half.mean));
+    let average = |f: &dyn Fn(&Estimate) -> f64| halves.iter().map(f).sum::<f64>() / halves.len() as f64;
+    let within = average(&|half| half.std_error.powi(2) * n as f64);
+    let pooled = within * (n - 1) as f64 / n as f64 + between.std_error.powi(2) * halves.len() as f64;
+    (pooled / within).sqrt()
 }
 
 /// Split R̂ of the normal scores of ranks, or of the distances from the median if that is larger: it exists without
@@ -86,64 +136,10 @@ fn normal_quantile(p: f64) -> f64 {
     (0..3).fold(guess, |x, _| x - (normal_cdf(x) - p) * TAU.sqrt() * (0.5 * x * x).exp())
 }
 
-/// First and second half of each trace; the middle draw of an odd number is left out.
-fn halves(traces: &[Vec<f64>]) -> Vec<&[f64]> {
+fn check(traces: &[Vec<f64>]) {
     let length = traces.first().map_or(0, Vec::len);
     assert!(length >= 4, "diagnostics: traces of {length} draws tell nothing");
     assert!(traces.iter().all(|t| t.len() == length), "diagnostics: traces of different lengths");
-    traces.iter().flat_map(|t| [&t[..length / 2], &t[length - length / 2..]]).collect()
-}
-
-/// Chains of one length and their variances.
-struct Spread<'a> {
-    chains: Vec<&'a [f64]>,
-    means: Vec<f64>,
-    /// W.
-    within: f64,
-    /// V.
-    pooled: f64,
-}
-
-impl<'a> Spread<'a> {
-    fn of(chains: Vec<&'a [f64]>) -> Self {
-        let (m, n) = (chains.len() as f64, chains[0].len() as f64);
-        let means: Vec<f64> = chains.iter().map(|c| c.iter().sum::<f64>() / n).collect();
-        let grand = means.iter().sum::<f64>() / m;
-        let between = means.iter().map(|x| (x - grand).powi(2)).sum::<f64>() / (m - 1.0);
-        let mut spread = Spread { chains, means, within: 0.0, pooled: 0.0 };
-        spread.within = spread.autocovariance(0) * n / (n - 1.0);
-        spread.pooled = spread.autocovariance(0) + between;
-        spread
-    }
-
-    /// Mean over chains of 1/N Σ_i (x_i − x̄)(x_{i+t} − x̄).
-    fn autocovariance(&self, lag: usize) -> f64 {
-        let one = |(c, mean): (&&[f64], &f64)| c.iter().zip(&c[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>();
-        self.chains.iter().zip(&self.means).map(one).sum::<f64>() / (self.chains.len() * self.chains[0].len()) as f64
-    }
-
-    fn r_hat(&self) -> f64 {
-        (self.pooled / self.within).sqrt()
-    }
-
-    fn effective(&self) -> f64 {
-        let draws = (self.chains.len() * self.chains[0].len()) as f64;
-        let correlation = |t: usize| if t == 0 { 1.0 } else { 1.0 - (self.within - self.autocovariance(t)) / self.pooled };
-        let (mut pairs, mut last) = (0.0, f64::INFINITY);
-        for k in 0..self.chains[0].len() / 2 {
-            let pair = correlation(2 * k) + correlation(2 * k + 1);
-            if pair.is_nan() {
-                return f64::NAN;
-            }
-            if pair <= 0.0 {
-                break;
-            }
-            last = pair.min(last);
-            pairs += last;
-        }
-        // Antithetic chains may be worth more than their draws, but not without bound.
-        draws / (2.0 * pairs - 1.0).max(1.0 / draws.log10())
-    }
 }
 
 /// log of the mean of e^{w}, with the error to first order: std(e^w)/(√n·mean e^w).

@@ -68,13 +68,14 @@ pub trait Energy: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Exact and independent points of the law e^{−E}/Z, `rows × [m]`, fresh at every step of the program, where we know
-    /// how. Draws beyond the first come from [`draw::substream`]s, so that the next stream is free for the caller.
+    /// Exact and independent points of the law e^{−E}/Z, `rows × [m]`, fresh at every step of the program, where we
+    /// know how. Draws beyond the first come from [`draw::substream`]s, so that the next stream is free for the caller.
     fn sample<'g>(&self, _graph: &'g Graph, _rows: usize, _stream: u32) -> Option<Expr<'g>> {
         None
     }
 
-    /// I(p) = E‖grad E‖² = E ΔE under its own law, where it is known and finite: L ≥ −I(p), with equality for the truth.
+    /// I(p) = E‖grad E‖² = E ΔE under its own law, where it is known and finite: L ≥ −I(p), with equality for the
+    /// truth.
     fn fisher_information(&self) -> Option<f64> {
         None
     }
@@ -105,8 +106,8 @@ pub fn log_prob<'g>(energy: &dyn Energy, x: Expr<'g>) -> Option<Expr<'g>> {
     Some(-energy.energy(x) - energy.log_partition()?)
 }
 
-/// A fixed set of points of the energy's law, row-major `[count, m]`: what step 0 of stream 0 of a program with this seed
-/// would draw.
+/// A fixed set of points of the energy's law, row-major `[count, m]`: what step 0 of stream 0 of a program with this
+/// seed would draw.
 pub fn points(energy: &dyn Energy, count: usize, seed: u64) -> Option<Vec<f64>> {
     let graph = Graph::new();
     let sample = energy.sample(&graph, count, 0)?;

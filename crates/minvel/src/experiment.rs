@@ -7,8 +7,11 @@
 
 mod bench;
 mod config;
+mod directions;
+mod contrastive;
 mod gaussian;
 mod ledger;
+mod planar;
 
 pub use bench::Bench;
 pub use config::Config;
@@ -51,7 +54,7 @@ pub struct Entry {
 }
 
 /// All experiments.
-pub const LIST: &[Entry] = &[gaussian::ENTRY];
+pub const LIST: &[Entry] = &[contrastive::ENTRY, gaussian::ENTRY, directions::CIRCLE, directions::SPHERE];
 
 /// Names that stand for several experiments, with what they have in common.
 pub const GROUPS: &[(&str, &str, &[&str])] =
@@ -68,8 +71,8 @@ pub fn named(name: &str) -> Result<Vec<&'static Entry>, Error> {
     let visible = LIST.iter().filter(|e| !e.hidden).map(|e| e.name);
     let known: Vec<&str> = visible.chain(GROUPS.iter().map(|(group, _, _)| *group)).collect();
     let nearest = config::nearest(name, known.iter().copied());
-    let hint = nearest.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-    Err(Error::config(format!("there is no experiment `{name}`{hint} Known: {}", known.join(", "))))
+    let hint = nearest.map_or(String::new(), |n| format!(" Did you mean `{n}`?"));
+    Err(Error::config(format!("there is no experiment `{name}`.{hint} Known: {}.", known.join(", "))))
 }
 
 impl Entry {

@@ -46,6 +46,11 @@ pub enum Plot {
 }
 
 impl Plot {
+    /// Whether the font of the pictures can write a character.
+    pub fn can_write(c: char) -> bool {
+        font::has(c)
+    }
+
     /// The figure as shapes, 800 pixels wide.
     pub fn scene(&self) -> Scene {
         let mut scene = Scene::new(WIDTH, self.height(WIDTH));
@@ -77,12 +82,20 @@ impl Plot {
 
     fn draw(&self, scene: &mut Scene, area: Area) {
         match self {
-            Plot::Lines(lines) => lines.draw(scene, area),
+            Plot::Lines(lines) => lines.draw(scene, area, 0.0),
             Plot::Polar(polar) => polar.draw(scene, area),
             Plot::Maps(maps) => maps.draw(scene, area),
             Plot::Row { plots } => {
+                let names = |plot: &Plot| match plot {
+                    Plot::Lines(lines) => lines.names(area.width / plots.len() as f64),
+                    _ => 0.0,
+                };
+                let tallest = plots.iter().map(names).fold(0.0, f64::max);
                 for (plot, part) in plots.iter().zip(area.columns(plots.len())) {
-                    plot.draw(scene, part);
+                    match plot {
+                        Plot::Lines(lines) => lines.draw(scene, part, tallest),
+                        plot => plot.draw(scene, part),
+                    }
                 }
             }
         }

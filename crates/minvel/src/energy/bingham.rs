@@ -5,7 +5,8 @@
 //! I(p) = 2 tr Λ − 2m E zᵀΛz. **Source.** kume2005saddlepoint (the integral), kent2013bingham (the sampler).
 //! **Conventions.** z and −z are alike; adding a multiple of I to Λ changes nothing but log Z.
 //! **Error.** The contour is a parabola through the saddle point, on which the trapezoidal rule converges
-//! exponentially: log Z is right to about 10⁻¹⁴ for any m and Λ, not only on S² and S³. Samples by rejection ([`draw`]).
+//! exponentially: log Z is right to about 10⁻¹⁴ for any m and Λ, not only on S² and S³. Samples by rejection
+//! ([`draw`]).
 //! **Checked by** tests/energy_laws.rs.
 
 use super::{Energy, draw};

@@ -2,7 +2,8 @@
 //!
 //! **Statement.** A program has no loops, so a rejection sampler makes K proposals at once and takes the first that is
 //! accepted. With acceptance rate a, K = ⌈log 10⁻⁹/log(1−a)⌉ proposals all fail with probability at most 10⁻⁹; the last
-//! one is taken then. **Error.** Hence 10⁻⁹ in total variation; uniform numbers carry 23 bits.
+//! one is taken then. **Source.** devroye1986. **Conventions.** Random numbers are arguments, or come from the stream
+//! given and its substreams. **Error.** Hence 10⁻⁹ in total variation; uniform numbers carry 23 bits.
 //! **Checked by** tests/energy_laws.rs (samplers against quadrature).
 
 use minvel_engine::{Expr, Graph};
@@ -55,15 +56,15 @@ pub fn lookup<'g>(graph: &'g Graph, values: &[f64], dims: &[usize], index: Expr<
     graph.table(values, dims).gather(index)
 }
 
-/// z/|z| along the last axis.
+/// z/|z| along the last axis (0 for 0).
 pub fn direction(z: Expr) -> Expr {
-    z * z.square().sum(-1).rsqrt().expand(-1)
+    z * z.square().sum(-1).max(1e-30).rsqrt().expand(-1)
 }
 
 /// Beta(a, a) with a = (m−1)/2 from two uniform numbers, m ≥ 2: e = ½(1 + √(1 − u^{2/(m−2)}) cos 2πv), and 1 − e.
 ///
-/// 2e − 1 is a coordinate of a uniform point on S^{m−1}, and √(1 − u^{2/(m−2)}) the length of its projection on a plane.
-/// Source: ulrich1984.
+/// 2e − 1 is a coordinate of a uniform point on S^{m−1}, and √(1 − u^{2/(m−2)}) the length of its projection on a
+/// plane. Source: ulrich1984.
 pub fn symmetric_beta<'g>(m: usize, u: Expr<'g>, v: Expr<'g>) -> (Expr<'g>, Expr<'g>) {
     let cosine = (TAU * v).cos();
     let side = match m {

@@ -55,8 +55,9 @@ impl Hyperboloid {
         2.0 * (0.5 * rise).sqrt().asinh()
     }
 
-    /// Tangents of φ where it has fallen by one, on both sides of the mode: where they reach the height of the mode, and
-    /// the lengths over which they fall by one. Their areas and that of the constant between add up to the envelope's.
+    /// Tangents of φ where it has fallen by one, on both sides of the mode: where they reach the height of the mode,
+    /// and the lengths over which they fall by one. Their areas and that of the constant between add up to the
+    /// envelope's.
     fn envelope(&self) -> Envelope {
         let mode = self.mode();
         let top = self.log_density(mode);
@@ -81,8 +82,8 @@ impl Hyperboloid {
     /// The rate at which proposals of the distance are accepted.
     pub fn acceptance(&self) -> f64 {
         let e = self.envelope();
-        let log_mass = log_hyperbolic_partition(self.dim(), self.concentration) + self.concentration
-            - log_sphere_area(self.dim());
+        let log_mass =
+            log_hyperbolic_partition(self.dim(), self.concentration) + self.concentration - log_sphere_area(self.dim());
         (log_mass - e.top).exp() / e.area()
     }
 

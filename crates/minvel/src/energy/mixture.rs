@@ -1,7 +1,8 @@
 //! Mixtures of any laws with known partition functions.
 //!
-//! **Statement.** E(x) = −log Σ_k w_k e^{−E_k(x)}/Z_k, log Z = 0. **Conventions.** Weights add up to one, or are made to.
-//! **Error.** Exact; a sample is drawn from every component and one of them is chosen.
+//! **Statement.** E(x) = −log Σ_k w_k e^{−E_k(x)}/Z_k, log Z = 0. **Source.** METHODS 4.1.
+//! **Conventions.** Weights add up to one, or are made to. **Error.** None; a sample is drawn from every component and
+//! one of them is chosen.
 //! **Checked by** tests/energy_laws.rs.
 
 use super::{Energy, draw, log_prob};
@@ -22,7 +23,10 @@ impl Mixture {
         let total: f64 = components.iter().map(|(w, _)| w).sum();
         for (w, c) in &components {
             assert!(*w >= 0.0 && total > 0.0, "a mixture's weights are not negative and not all zero, not {w}");
-            assert!(c.log_partition().is_some(), "a mixture's components know their partition functions, {c:?} does not");
+            assert!(
+                c.log_partition().is_some(),
+                "a mixture's components know their partition functions, {c:?} does not"
+            );
         }
         let (weights, components) = components.into_iter().map(|(w, c)| (w / total, c)).unzip();
         Mixture { weights, components }

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** E(x) = ⟨f(x), ψ(f(x))⟩ (the paper's head) or E(x) = ψ(f(x)) with one output.
 //! **Source.** METHODS 4.0; wang2020mvl. **Conventions.** p ∝ e^{−E}: the network's sign is not flipped.
-//! **Error.** –. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (section 7).
+//! **Error.** Rounding. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (section 7).
 
 use super::{Activation, Energy, Features, Network, Parameter};
 use minvel_engine::{Expr, Graph};

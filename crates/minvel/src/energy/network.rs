@@ -1,11 +1,12 @@
 //! Dense networks: affine maps and activations in turn, with spectral normalisation on request.
 //!
-//! **Statement.** ψ(x) = h_L W_L + b_L, h_{k+1} = φ(h_k W_k + b_k), h_0 = x. With spectral normalisation hidden weights are
-//! W/σ, σ = v W uᵀ, v = uWᵀ/|·|, u⁺ = vW/|·| (one power iteration per step, u and v constant in differentiation, u⁺ kept).
+//! **Statement.** ψ(x) = h_L W_L + b_L, h_{k+1} = φ(h_k W_k + b_k), h_0 = x. With spectral normalisation hidden weights
+//! are W/σ, σ = v W uᵀ, v = uWᵀ/|·|, u⁺ = vW/|·| (one power iteration per step, u and v constant in differentiation, u⁺
+//! kept).
 //! **Source.** METHODS 4.0; glorot2010, miyato2018spectral.
 //! **Conventions.** W is `[in, out]`; names are `name/w0`, `name/b0`, …, `name/u0` for the power iteration.
-//! **Error.** σ converges to the largest singular value like (σ₂/σ₁)^{2·steps}. **Checked by** tests/energy_laws.rs (F56,
-//! gradients, parameter counts), tests/energy_facts.rs (section 7).
+//! **Error.** σ converges to the largest singular value like (σ₂/σ₁)^{2·steps}. **Checked by** tests/energy_laws.rs
+//! (F56, gradients, parameter counts), tests/energy_facts.rs (section 7).
 
 use super::Parameter;
 use minvel_engine::init::Init;
@@ -59,7 +60,10 @@ pub struct Network {
 impl Network {
     /// Widths are input, hidden, …, output.
     pub fn new(name: &str, widths: &[usize], activation: Activation) -> Self {
-        assert!(widths.len() >= 2 && !widths.contains(&0), "a network has an input and an output, not widths {widths:?}");
+        assert!(
+            widths.len() >= 2 && !widths.contains(&0),
+            "a network has an input and an output, not widths {widths:?}"
+        );
         Network { name: name.into(), widths: widths.to_vec(), activation, spectral: false }
     }
 

@@ -1,8 +1,9 @@
 //! Synthetic data: laws with a name, exact samples, known densities and constants.
 //!
 //! **Statement.** Each file its own density; E = −log p or up to a known Z. **Source.** METHODS 4.1 (wenliang2018dkef),
-//! 4.4 and 4.5 (wang2020mvl). **Conventions.** Samples are fresh at every step of a program ([`Energy::sample`]) or a fixed
-//! set ([`super::points`]). **Error.** Exact. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (F17, F41).
+//! 4.4 and 4.5 (wang2020mvl). **Conventions.** Samples are fresh at every step of a program ([`Energy::sample`]) or a
+//! fixed set ([`super::points`]). **Error.** Exact. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (F17,
+//! F41).
 
 mod banana;
 mod cosine;
@@ -39,7 +40,8 @@ pub struct Toy {
 }
 
 impl Toy {
-    /// All names. `circle-printed` has the concentrations of the paper's text, `circle` those of its code (METHODS P16).
+    /// All names. `circle-printed` has the concentrations of the paper's text, `circle` those of its code (METHODS
+    /// P16).
     pub const NAMES: [&'static str; 12] = [
         "banana",
         "cosine",
@@ -70,13 +72,13 @@ impl Toy {
             "multiring" => (Arc::new(Ring::multiple()), None),
             "grid" => {
                 let halves = vec![(0.5, normal(&[4.0, 0.0], 0.5)), (0.5, normal(&[-4.0, 0.0], 0.5))];
-                (Arc::new(Mixture::new(halves)), Some(7.9999999999995014))
+                (Arc::new(Mixture::new(halves)), Some(7.999_999_999_999_501))
             }
             "square" => (Arc::new(Square { half: 3.0, dims: 2 }), None),
             "spiral" => (Arc::new(Spiral::default()), None),
             "mog" => {
                 let parts = vec![(0.3, normal(&[-1.0], 0.2)), (0.7, normal(&[1.0], 1.0))];
-                (Arc::new(Mixture::new(parts)), Some(5.990625035372740))
+                (Arc::new(Mixture::new(parts)), Some(5.990_625_035_372_74))
             }
             "circle" => (Arc::new(circle()), Some(1.019160631620768)),
             "circle-printed" => (Arc::new(circle_as_printed()), Some(0.01167354896015733)),

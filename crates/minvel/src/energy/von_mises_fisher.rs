@@ -8,7 +8,7 @@
 
 use super::{Energy, draw};
 use crate::special::{log_gamma, log_mean_exp, log_sphere_area, log_vmf_constant, mean_resultant};
-use minvel_engine::{Draw, Expr, Graph};
+use minvel_engine::{Draw, Expr, Graph, concat};
 use std::f64::consts::LN_2;
 
 /// A mixture of von Mises–Fisher laws; mostly of one.
@@ -121,8 +121,8 @@ impl Envelope {
 /// Sampler of w = μ·z and of z, with concentrations that may differ from row to row.
 ///
 /// **Statement.** e ~ Beta((m−1)/2, (m−1)/2), 1 − w = 2be/(1 − (1−b)e), accepted with probability
-/// exp((m−1)(log(1+δ) − δ)), δ = (1−b)(e − ½)/(1 − (1−b)e). It can be differentiated with the random numbers held fixed;
-/// in κ that ignores how the acceptance depends on it (exact for m = 3, a few percent off otherwise: METHODS 5).
+/// exp((m−1)(log(1+δ) − δ)), δ = (1−b)(e − ½)/(1 − (1−b)e). It can be differentiated with the random numbers held
+/// fixed; in κ that ignores how the acceptance depends on it (exact for m = 3, a few percent off otherwise: METHODS 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wood {
     /// m, coordinates of a point.
@@ -156,7 +156,7 @@ impl Wood {
             return (2.0 * exact * e / below, n * (delta.log1p() - delta));
         }
         let blend = (kappa - 10.0).max(0.0).min(1.0);
-        let b = blend * (n / (4.0 * kappa)) + (1.0 - blend) * exact;
+        let b = blend * (n / (4.0 * kappa.max(10.0))) + (1.0 - blend) * exact;
         let a = (n + 2.0 * kappa + c) / 4.0;
         let below = rest + b * e;
         let t = 2.0 * a * b / below;
@@ -179,23 +179,23 @@ impl Wood {
     }
 
     /// Points `rows × [m]` with mean directions `[m]` and concentrations `[]`, which may differ from row to row.
-    pub fn sample<'g>(
-        &self,
-        graph: &'g Graph,
-        rows: usize,
-        mean: Expr<'g>,
-        kappa: Expr<'g>,
-        stream: u32,
-    ) -> Expr<'g> {
+    pub fn sample<'g>(&self, graph: &'g Graph, rows: usize, mean: Expr<'g>, kappa: Expr<'g>, stream: u32) -> Expr<'g> {
         let fall = self.fall(graph, rows, kappa, stream).expand(-1);
-        let z = graph.random_rows(Draw::Normal, draw::substream(stream, 1), rows, [self.coordinates]);
-        let across = draw::direction(z - z.dot(mean).expand(-1) * mean);
-        (1.0 - fall) * mean + (fall * (2.0 - fall)).sqrt() * across
+        let stream = draw::substream(stream, 1);
+        let across = if self.coordinates == 2 {
+            // One of two directions: projecting noise would lose all its digits where it is parallel to the mean.
+            let side = graph.random_rows(Draw::Rademacher, stream, rows, [1]);
+            side * concat(&[-mean.slice(-1, 1, 1), mean.slice(-1, 0, 1)], -1)
+        } else {
+            let z = graph.random_rows(Draw::Normal, stream, rows, [self.coordinates]);
+            draw::direction(z - z.dot(mean).expand(-1) * mean)
+        };
+        draw::direction((1.0 - fall) * mean + (fall * (2.0 - fall)).sqrt() * across)
     }
 }
 
-/// The rate at which proposals with the exact envelope are accepted: ∫ f/sup(f/g) for f = (1−w²)^{(m−3)/2} e^{κw} and the
-/// density g = 2b^{(m−1)/2}/B((m−1)/2, (m−1)/2) · (1−w²)^{(m−3)/2}/(1+b−(1−b)w)^{m−1} of proposals.
+/// The rate at which proposals with the exact envelope are accepted: ∫ f/sup(f/g) for f = (1−w²)^{(m−3)/2} e^{κw} and
+/// the density g = 2b^{(m−1)/2}/B((m−1)/2, (m−1)/2) · (1−w²)^{(m−3)/2}/(1+b−(1−b)w)^{m−1} of proposals.
 pub fn acceptance(m: usize, kappa: f64) -> f64 {
     let n = m as f64 - 1.0;
     let (_, b) = Envelope::Exact.constants(m, kappa);

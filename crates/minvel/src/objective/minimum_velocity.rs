@@ -1,13 +1,13 @@
 //! Minimum velocity learning: a model is learnt when the first step of its flow no longer moves the data.
 //!
 //! **Statement.** L̂ = −(2/ε)·[E(x⁻) − E(x) − u·∇E(x)], x⁻ one step from x of the flow towards q^{1/2}.
-//! **Source.** wang2020mvl sections 3 and 4 (errata P1–P5); METHODS 1.1–1.6, 2.5–2.9, 2.13, 4.0.
+//! **Source.** wang2020mvl sections 3 and 4.1 (errata P1–P5); METHODS 1.1–1.6, 2.5–2.9, 2.13, 4.0.
 //! **Conventions.** Scale L = 2J. θ is differentiated through x⁻ too. With birth and death the loss gains
 //! 2Cov_p(E, Λ) = Var E + 2Cov(E, log p), taken in its limit ε → 0. The penalty is c·(E(x⁻)² + E(x)²).
 //! **Error.** Bias O(ε). As ε → 0 the variance is Var_p(|∇E|² − 2ΔE) + 8E‖∇²E‖², or (8/ε)E|∇E|² more if not reduced.
 //! Rounding (unit roundoff r): r|E|/ε by plain differences; r|∇E|/√ε by exact ones with the control variate; r by exact
-//! ones with antithetic noise and straight steps, at any ε.
-//! **Checked by** tests/objective_facts.rs (F2–F7, F15–F24, F27–F29, F33–F40), tests/objective_laws.rs, tests/golden.rs.
+//! ones with antithetic noise and straight steps, at any ε (a nested difference: about four times the work).
+//! **Checked by** tests/objective_facts.rs (F2–F7, F15–F24, F29, F33–F40), tests/objective_laws.rs, tests/golden.rs.
 
 use super::{Objective, Reduction};
 use crate::flow::{Displacement, EnergyOf, Flow, Noise, Pace, Particles};

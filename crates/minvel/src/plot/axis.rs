@@ -137,7 +137,8 @@ impl Ruler {
         let label = |x: f64| if places > 5 || x.abs() >= 1e6 { format!("{x:e}") } else { format!("{x:.places$}") };
         let tick = |i: i64| {
             let x = i as f64 * step;
-            Tick { place: self.place(x), label: Some(label(if i == 0 { 0.0 } else { x }).replace('-', "−")) }
+            let label = if i == 0 { "0".to_string() } else { label(x).replace('-', "−") };
+            Tick { place: self.place(x), label: Some(label) }
         };
         (first..=last).map(tick).collect()
     }

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::colour;
 use super::panel::{self, Panel};
-use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke};
+use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke, text_width};
 use super::series::{Series, legend, legend_height};
 use serde::{Deserialize, Serialize};
 
@@ -76,14 +76,19 @@ impl Lines {
         self.series.iter().filter(|s| !s.name.is_empty()).collect()
     }
 
-    pub(super) fn height(&self, width: f64) -> f64 {
-        let frame = (0.62 * width).clamp(300.0, 420.0);
-        frame + panel::TITLE + panel::BELOW + legend_height(&self.entries(), width - 30.0) + 8.0
+    /// Height of the names below.
+    pub(super) fn names(&self, width: f64) -> f64 {
+        legend_height(&self.entries(), width - 30.0)
     }
 
-    pub(super) fn draw(&self, scene: &mut Scene, area: Area) {
-        let entries = self.entries();
-        let names = legend_height(&entries, area.width - 30.0);
+    pub(super) fn height(&self, width: f64) -> f64 {
+        let frame = (0.62 * width).clamp(300.0, 420.0);
+        frame + panel::TITLE + panel::BELOW + self.names(width) + 8.0
+    }
+
+    /// Draws with at least a given height for the names, so that frames side by side are equally high.
+    pub(super) fn draw(&self, scene: &mut Scene, area: Area, names: f64) {
+        let names = names.max(self.names(area.width));
         let frame = area.inside(0.0, 0.0, 0.0, names + 8.0);
         let points = || self.series.iter().flat_map(|s| &s.points);
         let xs: Vec<f64> = points().map(|p| p.x).collect();
@@ -91,30 +96,50 @@ impl Lines {
         // Bands do not stretch a logarithmic axis: their lower border may be near zero.
         let ys: Vec<f64> = points().map(|p| p.y).chain(self.guides.iter().filter_map(level)).collect();
         let panel = panel::frame(scene, frame, &self.title, (&self.x, &xs), (&self.y, &ys));
-        for guide in &self.guides {
-            draw_guide(scene, &panel, guide);
+        let mut occupied: Vec<(f64, f64)> = self.series.iter().flat_map(|s| dense(&places(&panel, s))).collect();
+        let lines: Vec<_> = self.guides.iter().map(|guide| guide_line(&panel, guide)).collect();
+        occupied.extend(lines.iter().flatten().flat_map(|line| dense(line)));
+        for (guide, line) in self.guides.iter().zip(&lines) {
+            let Some(line) = line else { continue };
+            scene.line(line.to_vec(), Stroke::new(Paint::Soft, 1.2).dashed(&[1.5, 3.0]));
+            name_guide(scene, &panel, guide, *line, &mut occupied);
         }
         for series in &self.series {
             draw_band(scene, &panel, series);
         }
-        for series in &self.series {
-            self.draw_curve(scene, &panel, series);
+        for (rank, series) in self.series.iter().enumerate() {
+            self.draw_curve(scene, &panel, series, rank);
         }
         let below = Area { x: area.x + 20.0, y: frame.bottom(), width: area.width - 30.0, height: names };
-        legend(scene, &entries, below, self.markers);
+        legend(scene, &self.entries(), below, self.markers);
     }
 
-    fn draw_curve(&self, scene: &mut Scene, panel: &Panel, series: &Series) {
-        let visible = |p: &&super::Point| p.y.is_finite() && panel.x.shows(p.x);
-        let places: Vec<(f64, f64)> =
-            series.points.iter().filter(visible).map(|p| (panel.x.place(p.x), panel.y.place(p.y))).collect();
+    /// Later curves are thinner, so that one that covers another lets it show.
+    fn draw_curve(&self, scene: &mut Scene, panel: &Panel, series: &Series, rank: usize) {
+        let share = rank as f64 / (self.series.len().max(2) - 1) as f64;
+        let places = places(panel, series);
         if places.len() > 1 {
-            scene.line(places.clone(), series.stroke(2.0));
+            scene.line(places.clone(), series.stroke(2.8 - 1.2 * share));
         }
         if self.markers || places.len() == 1 {
-            places.into_iter().for_each(|at| series.marker(scene, at));
+            places.into_iter().for_each(|at| series.marker(scene, at, 4.2 - 1.4 * share));
         }
     }
+}
+
+/// The points of a curve on the page.
+fn places(panel: &Panel, series: &Series) -> Vec<(f64, f64)> {
+    let visible = series.points.iter().filter(|p| p.y.is_finite() && panel.x.shows(p.x));
+    visible.map(|p| (panel.x.place(p.x), panel.y.place(p.y))).collect()
+}
+
+/// Points all along a line, for finding room beside it.
+fn dense(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let between = |w: &[(f64, f64)]| {
+        let ((a, b), (c, d)) = (w[0], w[1]);
+        (0..=20).map(move |i| i as f64 / 20.0).map(move |t| (a + t * (c - a), b + t * (d - b)))
+    };
+    line.windows(2).flat_map(between).collect()
 }
 
 fn draw_band(scene: &mut Scene, panel: &Panel, series: &Series) {
@@ -129,28 +154,57 @@ fn draw_band(scene: &mut Scene, panel: &Panel, series: &Series) {
     scene.region(outline, Some(Paint::Veil(colour::of_method(&series.method))), None);
 }
 
-fn draw_guide(scene: &mut Scene, panel: &Panel, guide: &Guide) {
-    let stroke = Stroke::new(Paint::Soft, 1.2).dashed(&[1.5, 3.0]);
+/// The visible part of a guide.
+fn guide_line(panel: &Panel, guide: &Guide) -> Option<[(f64, f64); 2]> {
     match guide {
-        Guide::Level { at, label } => {
+        Guide::Level { at, .. } => {
             let y = panel.y.place(*at);
-            scene.line(vec![(panel.area.x, y), (panel.area.right(), y)], stroke);
-            scene.remark((panel.area.right() - 6.0, y - 5.0), label, SMALL, Anchor::End);
+            Some([(panel.area.x, y), (panel.area.right(), y)])
         }
-        Guide::Power { exponent, through: [x, y], label } => {
+        Guide::Power { exponent, through: [x, y], .. } => {
             let on = |share: f64| {
                 let at = panel.x.value(share);
                 (at, y * (at / x).powf(*exponent))
             };
-            let shown: Vec<(f64, f64)> = (0..=200).map(|i| on(i as f64 / 200.0)).filter(|p| panel.y.shows(p.1)).collect();
-            let (Some(first), Some(last)) = (shown.first(), shown.last()) else { return };
+            let shown: Vec<_> = (0..=200).map(|i| on(i as f64 / 200.0)).filter(|p| panel.y.shows(p.1)).collect();
             let place = |p: &(f64, f64)| (panel.x.place(p.0), panel.y.place(p.1));
-            scene.line(vec![place(first), place(last)], stroke);
-            // Above the line where it leaves the frame at the top, so that it does not stand on a curve.
-            let (rising, right) = (*exponent > 0.0, place(last).0 > panel.area.right() - 60.0);
-            let (x, y) = place(if rising == right || rising { last } else { first });
-            let (dx, anchor) = if rising { (-8.0, Anchor::End) } else { (10.0, Anchor::Start) };
-            scene.remark((x + dx, y + 14.0), label, SMALL, anchor);
+            Some([place(shown.first()?), place(shown.last()?)])
         }
+    }
+}
+
+/// Writes a guide's name beside it, where there is most room.
+fn name_guide(
+    scene: &mut Scene,
+    panel: &Panel,
+    guide: &Guide,
+    [from, to]: [(f64, f64); 2],
+    occupied: &mut Vec<(f64, f64)>,
+) {
+    let (Guide::Power { label, .. } | Guide::Level { label, .. }) = guide;
+    let width = text_width(label, SMALL);
+    // Right of a falling line is free above it, right of a rising one below it; the half-heights are those of the text.
+    let falling = to.1 > from.1;
+    let candidate = |i: usize| {
+        let t = 0.04 + 0.92 * (i / 2) as f64 / 24.0;
+        let (x, y) = (from.0 + t * (to.0 - from.0), from.1 + t * (to.1 - from.1));
+        let above = i.is_multiple_of(2);
+        let level = (to.1 - from.1).abs() < 1.0;
+        let shift = if level { 0.0 } else { 0.5 * width + 6.0 };
+        (x + if above == falling { shift } else { -shift }, if above { y - 9.0 } else { y + 9.0 })
+    };
+    // Room is measured to a box as wide as the text.
+    let room = |(x, y): (f64, f64)| {
+        let gap = |&(a, b): &(f64, f64)| ((a - x).abs() - 0.5 * width).max(0.0).hypot((b - y).abs());
+        occupied.iter().map(gap).fold(f64::INFINITY, f64::min)
+    };
+    let inside = |&(x, y): &(f64, f64)| {
+        let frame = panel.area.inside(0.5 * width + 6.0, 10.0, 0.5 * width + 6.0, 10.0);
+        x >= frame.x && x <= frame.right() && y >= frame.y && y <= frame.bottom()
+    };
+    let best = (0..50).map(candidate).filter(inside).max_by(|a, b| room(*a).total_cmp(&room(*b)));
+    if let Some((x, y)) = best {
+        scene.remark((x, y + 0.36 * SMALL), label, SMALL, Anchor::Middle);
+        occupied.extend(dense(&[(x - 0.5 * width, y), (x + 0.5 * width, y)]));
     }
 }

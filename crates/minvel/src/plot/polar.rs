@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::colour;
-use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke, TEXT};
+use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke};
 use super::series::{Dash, Series, legend, legend_height};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
@@ -76,12 +76,17 @@ impl Polar {
         }
         for (k, curve) in self.curves.iter().enumerate() {
             let n = curve.density.len();
-            let outline = (0..n).map(|i| at(TAU * i as f64 / n as f64, ruler.place(curve.density[i]))).collect();
-            let fill = (k == 0).then(|| Paint::Veil(colour::of_method(&curve.method)));
+            let angle = |i: usize| TAU * i as f64 / n as f64;
+            let outline: Vec<_> = (0..n).map(|i| at(angle(i), ruler.place(curve.density[i]))).collect();
+            if k == 0 {
+                // Back along the ring, since its inside belongs to no density.
+                let back = (0..=n).rev().map(|i| at(angle(i), RING * reach));
+                let between = outline.iter().copied().chain([outline[0]]).chain(back).collect();
+                scene.region(between, Some(Paint::Veil(colour::of_method(&curve.method))), None);
+            }
             let entry = Series::new(&curve.name, &curve.method).dashed(curve.dash);
-            scene.region(outline, fill, Some(entry.stroke(if k == 0 { 3.0 } else { 2.0 })));
+            scene.region(outline, None, Some(entry.stroke(if k == 0 { 3.0 } else { 2.0 })));
         }
-        // The inside of the ring belongs to no density.
         scene.circle(centre, RING * reach, None, Some(Stroke::new(Paint::Ink, 1.2)));
         for tick in ticks {
             let (x, y) = at(TAU * 0.44, tick.place);
@@ -93,17 +98,6 @@ impl Polar {
         }
         let entries = self.entries();
         let below = Area { x: area.x + 20.0, y: area.bottom() - names - 4.0, width: area.width - 30.0, height: names };
-        legend(scene, &entries.iter().collect::<Vec<_>>(), centred(below, &entries), false);
-        debug_assert!(TEXT > SMALL);
+        legend(scene, &entries.iter().collect::<Vec<_>>(), below, false);
     }
-}
-
-/// Few names stand in the middle.
-fn centred(area: Area, entries: &[Series]) -> Area {
-    let need: f64 = entries.iter().map(|e| 50.0 + super::scene::text_width(&e.name, TEXT)).sum();
-    if need >= area.width {
-        return area;
-    }
-    let spare = 0.5 * (area.width - need);
-    area.inside(spare, 0.0, 0.0, 0.0)
 }

@@ -84,31 +84,38 @@ impl Series {
     }
 
     /// A mark at a point: round, square or pointed, as the line is solid, dashed or dotted.
-    pub(super) fn marker(&self, scene: &mut Scene, (x, y): (f64, f64)) {
+    pub(super) fn marker(&self, scene: &mut Scene, (x, y): (f64, f64), size: f64) {
         let fill = Some(Paint::Solid(colour::of_method(&self.method)));
+        let half = 0.92 * size;
         match self.dash {
-            Dash::Solid => scene.circle((x, y), 3.2, fill, None),
-            Dash::Dashed => scene.rectangle(Area { x: x - 3.0, y: y - 3.0, width: 6.0, height: 6.0 }, fill, None),
-            Dash::Dotted => scene.region(vec![(x, y - 4.0), (x + 3.8, y + 3.0), (x - 3.8, y + 3.0)], fill, None),
+            Dash::Solid => scene.circle((x, y), size, fill, None),
+            Dash::Dashed => {
+                scene.rectangle(Area { x: x - half, y: y - half, width: 2.0 * half, height: 2.0 * half }, fill, None);
+            }
+            Dash::Dotted => {
+                let (up, down) = (1.25 * size, 0.9 * size);
+                scene.region(vec![(x, y - up), (x + 1.2 * size, y + down), (x - 1.2 * size, y + down)], fill, None);
+            }
         }
     }
 }
 
 const SAMPLE: f64 = 26.0;
 const ROW: f64 = 19.0;
+const GAP: f64 = 18.0;
 
-/// Where each entry of a legend stands in a given width: rows of (index, offset), centred later.
-fn rows(entries: &[&Series], width: f64) -> Vec<Vec<(usize, f64)>> {
-    let mut rows: Vec<Vec<(usize, f64)>> = vec![];
-    let mut used = f64::INFINITY;
+/// Entries of a legend in rows of at most a given width: (index, place in its row), and the width of each row.
+fn rows(entries: &[&Series], width: f64) -> Vec<(Vec<(usize, f64)>, f64)> {
+    let mut rows: Vec<(Vec<(usize, f64)>, f64)> = vec![];
     for (i, entry) in entries.iter().enumerate() {
-        let need = SAMPLE + 6.0 + text_width(&entry.name, TEXT) + 18.0;
-        if used + need > width {
-            rows.push(vec![]);
-            used = 0.0;
+        let need = SAMPLE + 6.0 + text_width(&entry.name, TEXT);
+        match rows.last_mut() {
+            Some((row, used)) if *used + GAP + need <= width => {
+                row.push((i, *used + GAP));
+                *used += GAP + need;
+            }
+            _ => rows.push((vec![(i, 0.0)], need)),
         }
-        rows.last_mut().expect("the first entry opens a row").push((i, used));
-        used += need;
     }
     rows
 }
@@ -118,15 +125,15 @@ pub(super) fn legend_height(entries: &[&Series], width: f64) -> f64 {
     ROW * rows(entries, width).len() as f64
 }
 
-/// A legend in rows from the top of an area.
+/// A legend in rows from the top of an area, each in the middle.
 pub(super) fn legend(scene: &mut Scene, entries: &[&Series], area: Area, markers: bool) {
-    for (r, row) in rows(entries, area.width).iter().enumerate() {
+    for (r, (row, width)) in rows(entries, area.width).iter().enumerate() {
         let y = area.y + (r as f64 + 0.5) * ROW;
         for &(i, offset) in row {
-            let (entry, x) = (entries[i], area.x + offset);
+            let (entry, x) = (entries[i], area.x + 0.5 * (area.width - width) + offset);
             scene.line(vec![(x, y), (x + SAMPLE, y)], entry.stroke(2.0));
             if markers {
-                entry.marker(scene, (x + 0.5 * SAMPLE, y));
+                entry.marker(scene, (x + 0.5 * SAMPLE, y), 3.2);
             }
             scene.text((x + SAMPLE + 6.0, y + 0.36 * TEXT), &entry.name, TEXT, Anchor::Start);
         }

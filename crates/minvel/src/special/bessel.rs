@@ -1,10 +1,12 @@
 //! Modified Bessel functions of real order and their ratios, on a logarithmic scale.
 //!
 //! **Statement.** log I_v, log K_v; ρ = I_{v+1}/I_v by its continued fraction 1/ρ_v = 2(v+1)/x + ρ_{v+1};
-//! ρ′ = 1 − ρ² − (2v+1)ρ/x and 1 − ρ in forms that do not cancel. **Source.** METHODS 5; DLMF 10.25.2, 10.32.9, 10.33.1.
+//! ρ′ = 1 − ρ² − (2v+1)ρ/x and 1 − ρ in forms that do not cancel. **Source.** METHODS 5; DLMF 10.25.2, 10.32.9,
+//! 10.33.1.
 //! **Conventions.** v ≥ 0, x > 0; "scaled" means times e^{−x} (I) or eˣ (K).
-//! **Error.** p = √(v²+x²) < 30: series of positive terms, exponentially convergent trapezoidal rule; beyond: the uniform
-//! expansion. A few rounding errors everywhere. **Checked by** tests/special.rs, tests/energy_facts.rs (F42, F46).
+//! **Error.** p = √(v²+x²) < 30: series of positive terms, exponentially convergent trapezoidal rule; beyond: the
+//! uniform expansion. A few rounding errors everywhere. **Checked by** tests/special.rs, tests/energy_facts.rs (F42,
+//! F46).
 
 use super::gamma::log_gamma;
 use super::uniform::{self, FAR};
@@ -104,7 +106,8 @@ pub fn log_bessel_k(v: f64, x: f64) -> f64 {
     log_bessel_k_scaled(v, x) - x
 }
 
-/// log ∫₀^∞ e^{−x(cosh t − 1)} cosh vt dt by the trapezoidal rule, whose error is below e^{−60} at this step for p < 30.
+/// log ∫₀^∞ e^{−x(cosh t − 1)} cosh vt dt by the trapezoidal rule, whose error is below e^{−60} at this step for p <
+/// 30.
 fn log_integral(v: f64, x: f64) -> f64 {
     const STEP: f64 = 0.1;
     let exponent = |t: f64| v * t - 2.0 * x * (0.5 * t).sinh().powi(2);

@@ -1,7 +1,8 @@
 //! Eigenvalues of a small symmetric matrix.
 //!
 //! **Statement.** A = Q diag(λ) Qᵀ by Jacobi's rotations: each makes one off-diagonal entry zero, and sweeps over all
-//! entries converge quadratically. **Source.** golub2013matrix, section 8.5. **Error.** Some rounding errors of the
+//! entries converge quadratically. **Source.** golub2013matrix, section 8.5. **Conventions.** Matrices are
+//! row-major. **Error.** Some rounding errors of the
 //! largest eigenvalue. **Checked by** tests/special.rs.
 
 /// Eigenvalues and orthonormal eigenvectors of a symmetric matrix.

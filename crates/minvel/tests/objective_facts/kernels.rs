@@ -189,8 +189,8 @@ fn simulated_rate(x: &[f64], a: f64, step: f64, chance: &mut Stream) -> f64 {
     let rate: Vec<f64> = x.iter().zip(&energy).map(|(x, e)| -0.5 * x * x + 0.5 * e).collect();
     let centre = mean(&rate);
     let mut after = energy.clone();
-    for i in 0..x.len() {
-        let (lambda, other) = (rate[i] - centre, (chance.uniform() * x.len() as f64) as usize);
+    for (i, rate) in rate.iter().enumerate() {
+        let (lambda, other) = (rate - centre, (chance.uniform() * x.len() as f64) as usize);
         if chance.uniform() < -(-step * lambda.abs()).exp_m1() {
             let (from, to) = if lambda > 0.0 { (other, i) } else { (i, other) };
             after[to] = after[from];

@@ -1,9 +1,10 @@
 //! Rings around the origin.
 //!
-//! **Statement.** Angle uniform, radius r_k + sn with probability ∝ r_k: p(x) = Σ_k w_k [N(r; r_k, s²) + N(−r; r_k, s²)]/2πr.
-//! **Source.** METHODS 4.1; wenliang2018dkef, whose density divides by r_k instead of r. **Conventions.** A negative radius
-//! (probability 3·10⁻⁷ at r_k = 1) is a point on the other side. **Error.** p ~ 1/r at the origin, so that I(p) is infinite
-//! there, although the mass is not to be seen. **Checked by** tests/energy_laws.rs.
+//! **Statement.** Angle uniform, radius r_k + sn with probability ∝ r_k: p(x) = Σ_k w_k [N(r; r_k, s²) + N(−r; r_k,
+//! s²)]/2πr.
+//! **Source.** METHODS 4.1; wenliang2018dkef, whose density divides by r_k instead of r. **Conventions.** A negative
+//! radius (probability 3·10⁻⁷ at r_k = 1) is a point on the other side. **Error.** p ~ 1/r at the origin, so that I(p)
+//! is infinite there, although the mass is not to be seen. **Checked by** tests/energy_laws.rs.
 
 use super::super::{Energy, draw};
 use minvel_engine::{Draw, Expr, Graph, concat};
@@ -48,7 +49,8 @@ impl Energy for Ring {
 
     fn sample<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Option<Expr<'g>> {
         let u = graph.random_rows(Draw::Uniform, draw::substream(stream, 1), rows, [2]);
-        let radius = draw::lookup(graph, &self.radii, &[self.radii.len()], draw::choose(u.slice(-1, 0, 1), &self.radii));
+        let radius =
+            draw::lookup(graph, &self.radii, &[self.radii.len()], draw::choose(u.slice(-1, 0, 1), &self.radii));
         let r = radius + self.deviation * graph.random_rows(Draw::Normal, stream, rows, [1]);
         let angle = TAU * u.slice(-1, 1, 1);
         Some(concat(&[r * angle.cos(), r * angle.sin()], -1))
