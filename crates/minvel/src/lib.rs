@@ -16,6 +16,7 @@ pub mod file;
 pub mod flow;
 pub mod kernel;
 pub mod manifold;
+pub mod matching;
 pub mod objective;
 pub mod plot;
 pub mod report;

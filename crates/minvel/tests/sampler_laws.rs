@@ -5,14 +5,17 @@
 
 #[macro_use]
 mod support;
+#[path = "support/sampling.rs"]
+mod sampling;
 
 use minvel::energy::{Energy, Gaussian, VonMisesFisher};
-use minvel::flow::{EnergyOf, Form, RiemannianLangevin};
+use minvel::flow::{Form, RiemannianLangevin};
 use minvel::manifold::{self, Euclidean, Manifold, Sphere};
 use minvel::sampler::{
-    Adaptation, Chains, ChartLaw, Divergence, Hamiltonian, Metropolis, Repeated, Sampler, Spot, Transition, leapfrog,
+    Adaptation, Chains, ChartLaw, Divergence, Hamiltonian, Metropolis, Repeated, Sampler, Spot, leapfrog,
 };
 use minvel_engine::{Expr, Graph, State};
+use sampling::Untested;
 use std::sync::Arc;
 use support::geometry::wave;
 use support::{estimate, values, within_order};
@@ -33,22 +36,6 @@ fn langevin(m: Arc<dyn Manifold>) -> Repeated {
 /// V, of height 4.
 fn bump<'g>(m: &dyn Manifold, x: Expr<'g>) -> Expr<'g> {
     2.0 * wave(m, x, 1.3)
-}
-
-/// Trajectories that are never tested.
-#[derive(Debug)]
-struct Untested(Hamiltonian);
-
-impl Sampler for Untested {
-    fn manifold(&self) -> &dyn Manifold {
-        &*self.0.manifold
-    }
-
-    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
-        let p = momentum(self.manifold(), from.at, stream);
-        let (to, _) = leapfrog(self.manifold(), energy, from, p, step, self.0.leapfrogs);
-        Transition { to, acceptance: None }
-    }
 }
 
 fn momentum<'g>(m: &dyn Manifold, x: Expr<'g>, stream: u32) -> Expr<'g> {
