@@ -6,6 +6,7 @@
 //! **Checked by** tests/experiment.rs, and by killing the program in crates/cli/tests/resume.rs.
 
 mod bench;
+mod bias_variance;
 mod config;
 mod directions;
 mod contrastive;
@@ -54,7 +55,7 @@ pub struct Entry {
 }
 
 /// All experiments.
-pub const LIST: &[Entry] = &[contrastive::ENTRY, gaussian::ENTRY, directions::CIRCLE, directions::SPHERE];
+pub const LIST: &[Entry] = &[bias_variance::ENTRY, contrastive::ENTRY, gaussian::ENTRY, directions::CIRCLE, directions::SPHERE];
 
 /// Names that stand for several experiments, with what they have in common.
 pub const GROUPS: &[(&str, &str, &[&str])] =

@@ -29,6 +29,19 @@ impl Moments {
         self.merge(&Moments { count: 1, mean: x, ..Moments::default() });
     }
 
+    /// A few samples, in two passes.
+    fn of_block(samples: &[f64]) -> Self {
+        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+        let sum = |power: fn(f64) -> f64| samples.iter().map(|x| power(x - mean)).sum();
+        Moments {
+            count: samples.len() as u64,
+            mean,
+            second: sum(|d| d * d),
+            third: sum(|d| d * d * d),
+            fourth: sum(|d| (d * d) * (d * d)),
+        }
+    }
+
     /// Samples seen elsewhere.
     pub fn merge(&mut self, other: &Moments) {
         if other.count == 0 {
@@ -72,9 +85,21 @@ impl Moments {
     }
 }
 
+/// Samples that are summed in one go: within them no division is needed.
+const BLOCK: usize = 256;
+
 impl Extend<f64> for Moments {
     fn extend<I: IntoIterator<Item = f64>>(&mut self, samples: I) {
-        samples.into_iter().for_each(|x| self.push(x));
+        let mut samples = samples.into_iter();
+        let mut block = Vec::with_capacity(BLOCK);
+        loop {
+            block.clear();
+            block.extend(samples.by_ref().take(BLOCK));
+            if block.is_empty() {
+                return;
+            }
+            self.merge(&Moments::of_block(&block));
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl Polar {
         }
         scene.circle(centre, RING * reach, None, Some(Stroke::new(Paint::Ink, 1.2)));
         for tick in ticks {
-            let (x, y) = at(TAU * 0.44, tick.place);
+            let (x, y) = at(TAU * 0.69, tick.place);
             scene.remark((x - 2.0, y + 4.0), tick.label.as_deref().unwrap_or(""), SMALL, Anchor::End);
         }
         scene.text((centre.0, centre.1 + 4.0), &self.label, SMALL, Anchor::Middle);

@@ -1,12 +1,11 @@
-//! What is shown: densities around the circle, maps of the sphere, and how the loss fell.
+//! What is shown: densities and their errors, around the circle or on maps of the sphere.
 
 use super::{Learnt, Setting};
 use crate::energy::{self, Toy};
-use crate::eval::Estimate;
 use crate::plot::{Axis, Curve, Dash, Lines, Map, Maps, Plot, Polar, Series};
 use crate::report::Figure;
 use minvel_engine::{Clock, Graph, Options, State};
-use std::f64::consts::TAU;
+use std::f64::consts::{PI, TAU};
 
 /// A setting and what it led to.
 pub(super) struct Shown<'a> {
@@ -53,15 +52,23 @@ pub(super) fn figures(shown: &[Shown], seeds: usize) -> Vec<Figure> {
             laws.push(Toy::named(&s.setting.law).expect("checked"));
         }
     }
-    let density = match laws[0].manifold.dim() {
-        1 => polar(&laws, shown, seeds),
-        _ => maps(&laws[0], &shown[0], seeds),
-    };
-    vec![density, learning(shown, seeds)]
+    match laws[0].manifold.dim() {
+        1 => vec![polar(&laws, shown, seeds), angles(&laws, shown)],
+        _ => vec![maps(&laws[0], shown, seeds), error_maps(&laws[0], shown, seeds)],
+    }
+}
+
+impl Shown<'_> {
+    /// The log density of the seed that is farthest from the truth.
+    fn farthest(&self) -> &[f32] {
+        let grades = self.learnt.last.iter().map(|q| q.divergence);
+        let (seed, _) = grades.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).expect("at least one seed");
+        &self.learnt.log_densities[seed]
+    }
 }
 
 fn dash(number: usize) -> Dash {
-    [Dash::Solid, Dash::Dashed, Dash::Dotted][number % 3]
+    [Dash::Dashed, Dash::Dotted, Dash::Solid][number % 3]
 }
 
 /// One plot for each law.
@@ -76,10 +83,9 @@ fn polar(laws: &[Toy], shown: &[Shown], seeds: usize) -> Figure {
     let plot = |law: &Toy| {
         let mut curves = vec![curve("truth", "truth", Dash::Solid, &truth(law))];
         for (k, s) in shown.iter().filter(|s| s.setting.law == law.name).enumerate() {
-            curves.push(curve(&format!("MVL, {}", s.name), "mvl", dash(k + 1), &s.learnt.log_density));
+            curves.push(curve(&format!("MVL, {}", s.name), "mvl", dash(k), s.farthest()));
         }
-        let title = if law.name == "circle" { "κ = 2 and 3 (the paper's code)" } else { "κ = 1/4 and 1/9 (its formula)" };
-        Plot::Polar(Polar { title: title.to_string(), label: "density (1/rad)".to_string(), curves })
+        Plot::Polar(Polar { title: title(law).to_string(), label: "density (1/rad)".to_string(), curves })
     };
     let mut plots: Vec<Plot> = laws.iter().map(plot).collect();
     let caption = format!(
@@ -90,36 +96,65 @@ fn polar(laws: &[Toy], shown: &[Shown], seeds: usize) -> Figure {
     Figure::new("density", &caption, plot)
 }
 
+fn title(law: &Toy) -> &'static str {
+    if law.name == "circle" { "κ = 2 and 3 (the paper's code)" } else { "κ = 1/4 and 1/9 (the paper's text)" }
+}
+
+/// log q − log p against the angle, a line for each seed.
+fn angles(laws: &[Toy], shown: &[Shown]) -> Figure {
+    let plot = |law: &Toy| {
+        let log_p = truth(law);
+        let x = Axis::linear("angle (rad)").over(-PI, PI);
+        let mut plot = Lines { markers: false, ..Lines::new(title(law), x, Axis::linear("log q − log p (nats)")) };
+        for (k, s) in shown.iter().filter(|s| s.setting.law == law.name).enumerate() {
+            for (seed, log_q) in s.learnt.log_densities.iter().enumerate() {
+                // From −π on: the points begin at 0.
+                let points = (0..=ANGLES).map(|i| {
+                    let at = (i + ANGLES / 2) % ANGLES;
+                    (TAU * i as f64 / ANGLES as f64 - PI, f64::from(log_q[at] - log_p[at]))
+                });
+                let name = if seed == 0 { format!("MVL, {}", s.name) } else { String::new() };
+                plot = plot.with(Series::new(&name, "mvl").dashed(dash(k)).values(points));
+            }
+        }
+        Plot::Lines(plot.level(0.0, ""))
+    };
+    let mut plots: Vec<Plot> = laws.iter().map(plot).collect();
+    let plot = if plots.len() == 1 { plots.remove(0) } else { Plot::Row { plots } };
+    Figure::new("error", "Error of the learnt log density against the angle; a line for each seed.", plot)
+}
+
 fn which(seeds: usize) -> String {
     if seeds == 1 { String::new() } else { format!(" (of {seeds} seeds the one farthest from the truth)") }
 }
 
+fn map(title: &str, values: Vec<f32>) -> Map {
+    Map { title: title.to_string(), latitudes: MAP.0, longitudes: MAP.1, values }
+}
+
 /// Truth on the left, learnt on the right.
-fn maps(law: &Toy, shown: &Shown, seeds: usize) -> Figure {
-    let map = |title: &str, values: Vec<f32>| Map { title: title.to_string(), latitudes: MAP.0, longitudes: MAP.1, values };
-    let learnt = format!("learnt by MVL ({} setting)", shown.name);
-    let maps = vec![map("truth", truth(law)), map(&learnt, shown.learnt.log_density.clone())];
+fn maps(law: &Toy, shown: &[Shown], seeds: usize) -> Figure {
+    let learnt = |s: &Shown| map(&format!("learnt by MVL ({} setting)", s.name), s.farthest().to_vec());
+    let maps = std::iter::once(map("truth", truth(law))).chain(shown.iter().map(learnt)).collect();
     let caption = format!(
-        "Log density on the sphere (minus the energy, up to a constant), in Mollweide's projection of equal areas; parallels \
-         each 30°, meridians each 60°. Left the truth, right what was learnt{}.",
+        "Log density on the sphere (minus the energy, up to a constant) in Mollweide's projection, which keeps areas; \
+         parallels each 30°, meridians each 60°. Left the truth, right what was learnt{}.",
         which(seeds)
     );
     Figure::new("density", &caption, Plot::Maps(Maps { maps, label: "log density (nats)".to_string() }))
 }
 
-/// How far the loss is from its optimum.
-fn learning(shown: &[Shown], seeds: usize) -> Figure {
-    let y = Axis::linear("L̂/2 + I(p)/2 (mean of a batch)");
-    let mut plot = Lines { markers: false, ..Lines::new("Loss above its optimum", Axis::linear("iteration"), y) };
-    for (k, s) in shown.iter().enumerate() {
-        let optimum = -0.5 * Toy::named(&s.setting.law).expect("checked").information.expect("mixtures know it");
-        let points = s.learnt.looks.iter().map(|look| {
-            (f64::from(look.step), Estimate::of(look.loss.iter().map(|l| l - optimum)))
-        });
-        plot = plot.with(Series::new(s.name, "mvl").dashed(dash(k)).estimates(points));
-    }
-    let bands = if seeds > 1 { "; bands are 95 % intervals over seeds" } else { "" };
-    let caption = format!("The loss of the batch during training, above the least value possible{bands}. It may be negative, \
-                           since a batch is a sample.");
-    Figure::new("learning", &caption, Plot::Lines(plot.level(0.0, "optimum")))
+/// |log q − log p|.
+fn error_maps(law: &Toy, shown: &[Shown], seeds: usize) -> Figure {
+    let log_p = truth(law);
+    let error = |s: &Shown| {
+        let values = s.farthest().iter().zip(&log_p).map(|(q, p)| (q - p).abs()).collect();
+        map(&format!("error of MVL ({} setting)", s.name), values)
+    };
+    let maps = shown.iter().map(error).collect();
+    let caption = format!(
+        "Error of the learnt log density on the sphere{}: it is largest where there are hardly any samples.",
+        which(seeds)
+    );
+    Figure::new("error", &caption, Plot::Maps(Maps { maps, label: "|log q − log p| (nats)".to_string() }))
 }

@@ -1,0 +1,76 @@
+//! The command line: exit status, messages, and nothing half-written.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn minvel(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_minvel")).args(arguments).output().unwrap()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("minvel-cli-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    path
+}
+
+#[test]
+fn bad_input_is_refused_with_status_2_and_leaves_nothing() {
+    let out = folder("refused");
+    let out = out.to_str().unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&["reproduce", "sintetic"], "Did you mean `synthetic`?"),
+        (&["reproduce", "gaussian", "--set", "sampels=3"], "Did you mean `samples`?"),
+        (&["reproduce", "gaussian", "--set", "learning.batc=3"], "Did you mean `learning.batch`?"),
+        (&["reproduce", "gaussian", "--set", "samples=many"], "integer"),
+        (&["reproduce", "gaussian", "--set", "samples"], "key=value"),
+        (&["reproduce", "gaussian", "--set", "samples=3"], "at least"),
+        (&["reproduce", "gaussian", "--set", "deviation=-1"], "`deviation` must be positive"),
+        (&["reproduce", "gaussian", "--seeds", "0"], "at least 1"),
+        (&["reproduce", "gaussian", "--seeds", "few"], "few"),
+        (&["reproduce", "gaussian", "--config", "no-such-file.toml"], "no-such-file.toml"),
+        (&["reproduce", "gaussian", "--device", "cuda"], "cpu"),
+        (&["reproduce", "gaussian", "--device", "tpu"], "tpu"),
+    ];
+    for (arguments, expected) in cases {
+        let output = minvel(&[arguments, ["--out", out].as_slice()].concat());
+        let message = String::from_utf8_lossy(&output.stderr).to_string();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+        assert!(!std::path::Path::new(out).exists(), "{arguments:?} left a folder behind");
+    }
+    for arguments in [vec![], vec!["reproduce"], vec!["--resume"], vec!["reproduce", "--resume", "no-such-folder"]] {
+        assert_eq!(minvel(&arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    assert!(!std::path::Path::new("no-such-folder").exists());
+}
+
+#[test]
+fn help_teaches_by_example() {
+    let output = minvel(&["reproduce", "--help"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("minvel reproduce synthetic --quick"));
+    let list = String::from_utf8(minvel(&["reproduce", "--list"]).stdout).unwrap();
+    assert!(list.contains("synthetic") && !list.contains("gaussian"), "{list}");
+}
+
+#[test]
+fn a_run_writes_its_report_and_keeps_others_folders() {
+    let out = folder("run");
+    let path = out.to_str().unwrap();
+    let run = || minvel(&["reproduce", "gaussian", "--quick", "--seeds", "3", "--threads", "1", "--out", path]);
+    let output = run();
+    let text = String::from_utf8_lossy(&output.stdout).to_string();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("claims hold") && text.contains("report.html"), "{text}");
+    for name in ["report.json", "report.md", "report.html", "variance.svg", "variance.png"] {
+        assert!(out.join(name).exists(), "{name}");
+    }
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("report.json")).unwrap()).unwrap();
+    for key in ["experiment", "config", "device", "seconds", "machine", "versions", "revision", "rows", "figures"] {
+        assert!(!report[key].is_null(), "{key}");
+    }
+    assert_eq!(report["config"]["seeds"], 3);
+    // another run does not touch it
+    assert_eq!(run().status.code(), Some(2));
+    std::fs::remove_dir_all(&out).unwrap();
+}

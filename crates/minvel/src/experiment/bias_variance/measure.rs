@@ -1,0 +1,162 @@
+//! Bias and variance of an estimator of J at fixed points of the data, from many samples of the noise.
+//!
+//! **Statement.** With d_kj = estimate(x_k; z_j) − SSM(x_k; z_j) on the same noise and d̄_k = (1/M)Σ_j d_kj: the bound is
+//! (1/K)Σ_k d̄_k², of which (1/K)Σ_k s_k²/M is noise (the floor); the rest is the squared bias.
+//! **Source.** wang2020mvl section 5.1; METHODS 4.2. **Conventions.** Scale of J.
+//! **Error.** Given the points, Var d̄_k² = 4b_k²v_k + 2v_k² with v_k = s_k²/M and b_k² = max(d̄_k² − v_k, 0).
+
+use crate::eval::{Estimate, Moments};
+use crate::experiment::planar::Models;
+use crate::flow::{Law, Noise};
+use crate::objective::{Objective, Sliced};
+use crate::train::Desk;
+use crate::{Energy, Error};
+use minvel_engine::math::Real;
+use minvel_engine::{Clock, Graph};
+use serde::{Deserialize, Serialize};
+
+/// An estimator compared with an unbiased one.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Bias {
+    /// (1/K)Σ d̄_k².
+    pub bound: Estimate,
+    /// The part of it that noise explains.
+    pub floor: Estimate,
+    /// The bound less the floor: squared bias without bias of its own.
+    pub square: Estimate,
+    /// The mean of all differences.
+    pub difference: Estimate,
+}
+
+/// An estimator at one step size.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// Mean of one sample over points and noise.
+    pub mean: Estimate,
+    /// Variance of one sample over points and noise.
+    pub variance: Estimate,
+    /// Against SSM, as in the paper.
+    pub sliced: Bias,
+    /// Against SSM-VR, the limit of the estimators for the same noise: there is less noise in the difference.
+    pub reduced: Bias,
+}
+
+/// How much is sampled.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampling {
+    /// Law of the noise.
+    pub law: Law,
+    /// M, for each point.
+    pub noises: usize,
+    /// Seed of the noise.
+    pub seed: u64,
+    /// Which noise: samplings of different number are independent.
+    pub number: u32,
+}
+
+/// Rows of one run; more samples take more runs.
+const ROWS: usize = 20_000;
+const NOISE: u32 = 0;
+
+/// Samples of an estimator at one point: itself, less SSM, less SSM-VR.
+type Samples = [Moments; 3];
+
+/// Measures estimators at the given points: for each estimator, for each of the models. SSM and SSM-VR themselves come
+/// first.
+pub fn measure<T: Real>(
+    models: &Models,
+    points: &[f64],
+    objectives: &[Box<dyn Objective>],
+    sampling: Sampling,
+    desk: &Desk,
+) -> Result<Vec<Vec<Measured>>, Error> {
+    let (count, seeds) = (points.len() / 2, models.count());
+    let each = ROWS.div_ceil(count).min(sampling.noises);
+    let rounds = sampling.noises.div_ceil(each);
+
+    let (g, model) = (Graph::new(), models.energy());
+    let x = g.input_rows("x", count * each, [2]);
+    let repeated: Vec<T> =
+        points.chunks(2).flat_map(|x| x.repeat(each)).map(T::from_f64).collect();
+    let sliced: [Box<dyn Objective>; 2] = [false, true].map(|reduced| Box::new(Sliced { reduced }) as _);
+    let outputs: Vec<_> = sliced
+        .iter()
+        .chain(objectives)
+        .map(|o| o.rows(&|x| model.energy(x), x.into(), Noise::drawn(sampling.law, NOISE)) / o.scale())
+        .collect();
+    let mut program = g.compile::<T>(&outputs, &[], &desk.options(seeds));
+
+    let mut samples = vec![vec![vec![Samples::default(); count]; seeds]; outputs.len()];
+    let mut state = models.state();
+    desk.begin("samples", rounds as u64, 0);
+    for round in 0..rounds {
+        desk.go_on()?;
+        let clock = Clock { seed: sampling.seed, step: sampling.number << 20 | round as u32 };
+        program.run(&mut state, &[("x", &repeated)], clock);
+        for (k, of_models) in samples.iter_mut().enumerate() {
+            let pieces = of_models.iter_mut().flatten().zip(program.output(k).chunks(each));
+            for (i, (at_point, values)) in pieces.enumerate() {
+                let piece = |k: usize| program.output(k)[i * each..][..each].iter().map(|x| x.to_f64());
+                let values = || values.iter().map(|x| x.to_f64());
+                at_point[0].extend(values());
+                at_point[1].extend(values().zip(piece(0)).map(|(a, b)| a - b));
+                at_point[2].extend(values().zip(piece(1)).map(|(a, b)| a - b));
+            }
+        }
+        desk.advance(round as u64 + 1, "");
+    }
+    desk.end();
+    Ok(samples.iter().map(|models| models.iter().map(|points| Measured::of(points)).collect()).collect())
+}
+
+impl Measured {
+    fn of(points: &[Samples]) -> Self {
+        let mut all = Moments::default();
+        points.iter().for_each(|p| all.merge(&p[0]));
+        let bias = |k: usize| Bias::of(&points.iter().map(|p| p[k].mean()).collect::<Vec<_>>());
+        // The points stay the same: the mean varies with the noise only.
+        let mean = Estimate::pooled(&points.iter().map(|p| p[0].mean()).collect::<Vec<_>>());
+        Measured { mean, variance: all.variance(), sliced: bias(1), reduced: bias(2) }
+    }
+
+    /// The mean over models, with their scatter if there are several.
+    pub fn over(models: &[Measured]) -> Self {
+        let estimate = |of: &dyn Fn(&Measured) -> Estimate| match models {
+            [one] => of(one),
+            several => Estimate::across(&several.iter().map(of).collect::<Vec<_>>()),
+        };
+        let bias = |of: &dyn Fn(&Measured) -> Bias| Bias {
+            bound: estimate(&|m| of(m).bound),
+            floor: estimate(&|m| of(m).floor),
+            square: estimate(&|m| of(m).square),
+            difference: Estimate::pooled(&models.iter().map(|m| of(m).difference).collect::<Vec<_>>()),
+        };
+        Measured {
+            mean: estimate(&|m| m.mean),
+            variance: estimate(&|m| m.variance),
+            sliced: bias(&|m| m.sliced),
+            reduced: bias(&|m| m.reduced),
+        }
+    }
+}
+
+impl Bias {
+    /// From the mean difference at each point.
+    fn of(differences: &[Estimate]) -> Self {
+        let count = differences.len() as f64;
+        let mean = |of: &dyn Fn(&Estimate) -> f64| differences.iter().map(of).sum::<f64>() / count;
+        let noise = |d: &Estimate| d.std_error.powi(2);
+        let (bound, floor) = (mean(&|d| d.mean.powi(2)), mean(&noise));
+        let spread = |d: &Estimate| 4.0 * (d.mean.powi(2) - noise(d)).max(0.0) * noise(d) + 2.0 * noise(d).powi(2);
+        let std_error = (mean(&spread) / count).sqrt();
+        let samples = differences.iter().map(|d| d.count).sum();
+        let estimate = |mean: f64| Estimate { mean, std_error, count: samples };
+        Bias {
+            bound: estimate(bound),
+            // known to a relative √(2/(K·M)), which is nothing beside the error of the bound
+            floor: Estimate::exact(floor),
+            square: estimate(bound - floor),
+            difference: Estimate::pooled(differences),
+        }
+    }
+}
