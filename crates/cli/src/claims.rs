@@ -26,7 +26,11 @@ pub fn table(report: &Report) -> String {
         let holds = row.holds == Some(true);
         let mark = if holds { style("✓").green().to_string() } else { style("✗").red().bold().to_string() };
         for (i, text) in wrap(row.claim.as_deref().unwrap_or(""), claim).iter().enumerate() {
-            let cells = if i == 0 { (mark.as_str(), row.value_text(), row.paper_text()) } else { (" ", String::new(), String::new()) };
+            let cells = if i == 0 {
+                (mark.as_str(), row.value_text(), row.paper_text())
+            } else {
+                (" ", String::new(), String::new())
+            };
             let _ = writeln!(out, "{}", line(cells.0, text, &cells.1, &cells.2));
         }
         let why = format!("{}: {}", row.name, row.rule.as_deref().unwrap_or(""));

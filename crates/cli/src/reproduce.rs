@@ -275,7 +275,8 @@ fn conclude(request: &Request, mut reports: Vec<Report>, folder: &Path) -> Resul
     if reports.len() == 1 {
         return Ok(reports.remove(0));
     }
-    let about = GROUPS.iter().find(|(name, _, _)| *name == request.name).map_or("Several experiments", |(_, about, _)| about);
+    let about =
+        GROUPS.iter().find(|(name, _, _)| *name == request.name).map_or("Several experiments", |(_, about, _)| about);
     let whole = Report::together(&request.name, about, &reports);
     whole.write(folder)?;
     Ok(whole)

@@ -18,4 +18,5 @@ pub use isa::Isa;
 pub(crate) use lower::plan;
 pub(crate) use plan::{Named, Plan};
 pub use run::Clock;
+pub use run::Execute;
 pub(crate) use run::{Executor, External};

@@ -15,7 +15,8 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 /// A floating-point number the engine computes with: f32 (vectorised here) or f64 (std, the reference).
 pub trait Real:
-    Copy
+    crate::cpu::Execute
+    + Copy
     + Send
     + Sync
     + 'static

@@ -163,7 +163,7 @@ impl<T: Real> Program<T> {
 
     fn step(&mut self, state: &mut State<T>, clock: Clock) {
         self.bind_variables(state);
-        self.executor.run(clock, state.numbers.start, &self.inputs, &self.variables, &self.next);
+        T::run_stages(&mut self.executor, clock, state.numbers.start, &self.inputs, &self.variables, &self.next);
         for &slot in &self.executor.plan.updated {
             let name = &self.executor.plan.variables[slot].name;
             let value = state.values.iter_mut().find(|(n, _)| n == name).map(|(_, v)| v);

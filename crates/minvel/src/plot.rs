@@ -74,9 +74,7 @@ impl Plot {
             Plot::Lines(lines) => lines.height(width),
             Plot::Polar(polar) => polar.height(width),
             Plot::Maps(maps) => maps.height(width),
-            Plot::Row { plots } => {
-                plots.iter().map(|p| p.height(width / plots.len() as f64)).fold(0.0, f64::max)
-            }
+            Plot::Row { plots } => plots.iter().map(|p| p.height(width / plots.len() as f64)).fold(0.0, f64::max),
         }
     }
 

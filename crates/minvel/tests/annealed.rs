@@ -15,7 +15,7 @@ const SEED: u64 = 9;
 
 fn run<T: Real>(annealing: &Annealing, law: &dyn Energy, points: Option<&[f64]>) -> LogWeights {
     let points: Option<Vec<T>> = points.map(|p| p.iter().map(|&x| T::from_f64(x)).collect());
-    annealing.run(law, CHAINS, &Options::default(), &State::new(1), points.as_deref(), SEED).unwrap()
+    annealing.run(law, CHAINS, &Options { threads: 1, ..Options::default() }, &State::new(1), points.as_deref(), SEED).unwrap()
 }
 
 fn score(what: &str, found: Estimate, exact: f64) -> f64 {
@@ -110,7 +110,7 @@ fn every_schedule_is_unbiased() {
 fn the_error_from_all_chains_is_the_scatter_between_replicas() {
     let (replicas, chains) = (50, 64);
     let [annealing, _] = annealings(Euclidean(3)).map(|a| Annealing { schedule: Schedule::Sigmoid { count: 30 }, ..a });
-    let options = Options { replicas, ..Options::default() };
+    let options = Options { replicas, threads: 1, ..Options::default() };
     let weights = annealing.run::<f32>(&gaussian(), chains, &options, &State::new(replicas), None, SEED).unwrap();
     let pooled = weights.log_partition();
     let between = Estimate::of(weights.log_partitions(chains).into_iter().map(|e| e.mean));
@@ -133,6 +133,6 @@ impl Energy for Undefined {
 #[test]
 fn an_energy_that_is_not_a_number_is_reported() {
     let [annealing, _] = annealings(Euclidean(1));
-    let lost = annealing.run::<f32>(&Undefined, 8, &Options::default(), &State::new(1), None, SEED).unwrap_err();
+    let lost = annealing.run::<f32>(&Undefined, 8, &Options { threads: 1, ..Options::default() }, &State::new(1), None, SEED).unwrap_err();
     assert_eq!(lost.step, 1);
 }

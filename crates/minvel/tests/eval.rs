@@ -109,7 +109,12 @@ fn a_line_finds_its_slope_within_its_own_error() {
         .collect();
     let squares: Vec<f64> = z.iter().map(|z| z * z).collect();
     assert!(within_sigma("slope: z²", &squares, 1.0, 4.0));
-    assert!(!within_sigma("slope: z² with errors too small by 3", &squares.iter().map(|s| 9.0 * s).collect::<Vec<_>>(), 1.0, 4.0));
+    assert!(!within_sigma(
+        "slope: z² with errors too small by 3",
+        &squares.iter().map(|s| 9.0 * s).collect::<Vec<_>>(),
+        1.0,
+        4.0
+    ));
 }
 
 #[test]

@@ -74,11 +74,12 @@ fn a_unit_is_done_once_and_its_bits_are_kept() {
     for _ in 0..2 {
         let ledger = Ledger::open(&folder, "purpose").unwrap();
         let mut bench = Bench::new(ledger, &Silent, Stop::default());
-        let third: Vec<f64> = bench.unit("third", |_| {
-            done += 1;
-            Ok(vec![1.0 / 3.0, f64::MIN_POSITIVE / 7.0, 1e300])
-        })
-        .unwrap();
+        let third: Vec<f64> = bench
+            .unit("third", |_| {
+                done += 1;
+                Ok(vec![1.0 / 3.0, f64::MIN_POSITIVE / 7.0, 1e300])
+            })
+            .unwrap();
         assert_eq!(third, [1.0 / 3.0, f64::MIN_POSITIVE / 7.0, 1e300]);
     }
     assert_eq!(done, 1);

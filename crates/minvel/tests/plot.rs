@@ -19,7 +19,9 @@ fn variance_like() -> Lines {
         .with(Series::new("MVL", "mvl").estimates(steps.map(|e| (e, estimate(5.66)))))
         .with(Series::new("MVL, plain", "mvl").dashed(Dash::Dashed).estimates(steps.map(|e| (e, estimate(3.96 / e)))))
         .with(Series::new("DSM", "dsm").estimates(steps.map(|e| (e, estimate(5.6)))))
-        .with(Series::new("DSM, plain", "dsm").dashed(Dash::Dashed).estimates(steps.map(|e| (e, estimate(1.0 / e / e)))))
+        .with(
+            Series::new("DSM, plain", "dsm").dashed(Dash::Dashed).estimates(steps.map(|e| (e, estimate(1.0 / e / e)))),
+        )
         .power(-1.0, [1e-3, 1e3], "∝ 1/ε")
         .power(-2.0, [1e-3, 1e7], "∝ 1/ε²")
         .level(4.55, "SSM")
@@ -35,7 +37,8 @@ fn circle() -> Polar {
 }
 
 fn sphere() -> Maps {
-    let f = |shift: f64| move |a: f64, b: f64| 3.0 * (a.cos() * (b - 1.0).cos() + 0.3 * (3.0 * b).sin() * a.sin() + shift);
+    let f =
+        |shift: f64| move |a: f64, b: f64| 3.0 * (a.cos() * (b - 1.0).cos() + 0.3 * (3.0 * b).sin() * a.sin() + shift);
     let maps = vec![Map::of("ground truth", 60, 120, f(0.0)), Map::of("learnt", 60, 120, f(0.03))];
     Maps { maps, label: "−log density (nats)".into() }
 }

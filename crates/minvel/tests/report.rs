@@ -24,7 +24,9 @@ fn report(name: &str) -> Report {
         versions: Versions::default(),
         revision: "unknown".to_string(),
         rows: vec![
-            Row::new("slope", estimate(-1.01, 0.02), 3).paper(-1.0, None).claim("It grows", Rule::Within { of: -1.0, by: 0.1 }),
+            Row::new("slope", estimate(-1.01, 0.02), 3)
+                .paper(-1.0, None)
+                .claim("It grows", Rule::Within { of: -1.0, by: 0.1 }),
             Row::new("a third", estimate(1.0 / 3.0, f64::NAN), 1).unit("nats"),
             Row::new("lost", estimate(f64::NAN, f64::INFINITY), 1).claim("It is small | thin", Rule::Below(1.0)),
         ],
@@ -85,13 +87,18 @@ fn renderings_are_whole() {
     let (markdown, html) = (report.markdown(), report.html());
     assert!(markdown.contains("**1 of 2 claims hold.**") && markdown.contains("![variance](variance.png)"));
     assert!(markdown.contains("small \\| thin"), "a bar in a cell is escaped");
-    assert!(html.contains("1 of 2 claims hold") && html.contains("<svg") && html.contains("prefers-color-scheme: dark"));
+    assert!(
+        html.contains("1 of 2 claims hold") && html.contains("<svg") && html.contains("prefers-color-scheme: dark")
+    );
     assert!(html.contains("What &lt;it&gt; shows &amp; why"));
     for foreign in ["http-equiv", "<script", "<link", "src=\"http"] {
         assert!(!html.contains(foreign), "the page must stand alone: {foreign}");
     }
     for tag in ["table", "tr", "figure", "svg", "details", "h2"] {
-        let (open, close) = (html.matches(&format!("<{tag}>")).count() + html.matches(&format!("<{tag} ")).count(), html.matches(&format!("</{tag}>")).count());
+        let (open, close) = (
+            html.matches(&format!("<{tag}>")).count() + html.matches(&format!("<{tag} ")).count(),
+            html.matches(&format!("</{tag}>")).count(),
+        );
         assert_eq!(open, close, "{tag}");
     }
 }

@@ -62,7 +62,7 @@ impl Linear {
         let graph = Graph::new();
         let x = graph.input_rows("x", rows.len() / d, [d]);
         let extra = |z| likelihood(z, x, self.columns, self.bias, self.variance);
-        let mut annealed = annealing.compile::<f32>(&graph, &extra, rows.len() / d, &Options::default());
+        let mut annealed = annealing.compile::<f32>(&graph, &extra, rows.len() / d, &Options { threads: 1, ..Options::default() });
         let weights = annealed.run(&mut State::new(1), &[("x", &rows)], None, 3).unwrap();
         println!("acceptance {:?}, step {:?}", weights.acceptance, weights.steps);
         weights
@@ -103,7 +103,7 @@ fn spherical(m: usize, kappa: f64, charts: ChartLaw, chains: usize) -> Estimate 
     let sampler = Arc::new(Metropolis { charts, ..Metropolis::on(sphere.clone()) });
     let annealing = Annealing { sampler, ..Annealing::langevin(sphere.clone()) };
     let law = VonMisesFisher::new(&vec![1.0; m], kappa);
-    let weights = annealing.run::<f32>(&law, chains, &Options::default(), &State::new(1), None, 4).unwrap();
+    let weights = annealing.run::<f32>(&law, chains, &Options { threads: 1, ..Options::default() }, &State::new(1), None, 4).unwrap();
     weights.log_partition() - Estimate::exact(sphere.volume().unwrap().ln())
 }
 

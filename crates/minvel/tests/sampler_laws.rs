@@ -140,7 +140,7 @@ fn adaptation_finds_the_acceptance_it_is_told_in_every_replica() {
     let cases = [("metropolis", multiplicative), ("metropolis", robbins_monro), ("hamiltonian", robbins_monro)];
     for (name, adaptation) in cases {
         let sampler = minvel::sampler::parse(name, Arc::new(Euclidean(3))).unwrap();
-        let chains = Chains { step: 0.01, warm_up: 600, draws: 100, replicas: 3, adaptation, ..Chains::default() };
+        let chains = Chains { step: 0.01, warm_up: 600, draws: 100, replicas: 3, adaptation, threads: 1, ..Chains::default() };
         let draws = chains.run::<f32>(&*sampler, &gaussian(), &State::new(3)).unwrap();
         println!("{name}, {adaptation:?}: acceptance {:?}, steps {:?}", draws.acceptance, draws.steps);
         assert!(draws.acceptance.iter().all(|a| (a - 0.65).abs() < swing));
@@ -154,7 +154,7 @@ fn adaptation_finds_the_acceptance_it_is_told_in_every_replica() {
 #[test]
 fn adaptation_stays_within_its_bounds() {
     let adaptation = Adaptation::Multiplicative { target: 0.65, bounds: (1e-4, 0.02) };
-    let chains = Chains { step: 0.01, warm_up: 200, draws: 1, adaptation, ..Chains::default() };
+    let chains = Chains { step: 0.01, warm_up: 200, draws: 1, adaptation, threads: 1, ..Chains::default() };
     let draws = chains.run::<f64>(&Metropolis::new(Euclidean(3)), &gaussian(), &State::new(1)).unwrap();
     assert_eq!(draws.steps, [0.02]);
 }
@@ -186,7 +186,7 @@ impl Energy for Quartic {
 #[test]
 fn a_chain_that_explodes_is_a_value_and_a_corrected_one_does_not_explode() {
     let line: Arc<dyn Manifold> = Arc::new(Euclidean(1));
-    let chains = Chains { count: 8, step: 1.0, warm_up: 0, draws: 50, ..Chains::default() };
+    let chains = Chains { count: 8, step: 1.0, warm_up: 0, draws: 50, threads: 1, ..Chains::default() };
     let lost = chains.run::<f32>(&langevin(line.clone()), &Quartic, &State::new(1)).unwrap_err();
     println!("{lost}");
     assert!(lost.step > 0 && lost.step <= 50 && lost.chain < 8);
@@ -207,7 +207,7 @@ impl Energy for Logarithm {
 
 #[test]
 fn a_chain_that_starts_where_there_is_no_energy_is_reported_not_stuck() {
-    let chains = Chains { count: 2, draws: 2, ..Chains::default() };
+    let chains = Chains { count: 2, draws: 2, threads: 1, ..Chains::default() };
     let graph = Graph::new();
     let mut walk = chains.compile(&graph, &Metropolis::new(Euclidean(1)), &|x| Logarithm.energy(x));
     let lost = walk.run(&mut State::<f64>::new(1), &[], Some(&[2.0, -1.0])).unwrap_err();

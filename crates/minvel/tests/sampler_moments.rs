@@ -120,7 +120,7 @@ fn torus() -> Target {
 
 fn chains(step: f64) -> Chains {
     let adaptation = Adaptation::RobbinsMonro { target: 0.6 };
-    Chains { count: 256, step, adaptation, warm_up: 300, draws: 100, thin: 4, seed: 11, ..Chains::default() }
+    Chains { count: 256, step, adaptation, warm_up: 300, draws: 100, thin: 4, seed: 11, threads: 1, ..Chains::default() }
 }
 
 fn langevin(m: Arc<dyn Manifold>) -> Repeated {
@@ -187,7 +187,7 @@ impl<F: Flow> Flow for Disturbed<F> {
 fn variance(step: f64, loudness: f64, temper: f64) -> Summary {
     let sampler = Repeated::new(1, Disturbed { flow: Langevin, loudness, temper });
     let warm_up = (5.0 / step) as u32;
-    let chains = Chains { count: 16384, step, warm_up, draws: 16, thin: warm_up / 5, ..Chains::default() };
+    let chains = Chains { count: 16384, step, warm_up, draws: 16, thin: warm_up / 5, threads: 1, ..Chains::default() };
     let draws = chains.run::<f32>(&sampler, &Gaussian::standard(1), &State::new(1)).unwrap();
     let summary = draws.summary(|x| x[0] * x[0]);
     println!("ε = {step}, noise × {loudness}, temper {temper}: variance {:?}", summary.mean);
@@ -220,7 +220,7 @@ fn unadjusted_steps_on_the_sphere_are_right_to_first_order() {
     let flow = || RiemannianLangevin { manifold: target.manifold.clone(), form: Form::Geodesic };
     let run = |step: f64, loudness: f64| {
         let sampler = Repeated::on(target.manifold.clone(), Disturbed { flow: flow(), loudness, temper: 1.0 });
-        let chains = Chains { count: 4096, step, warm_up: (3.0 / step) as u32, draws: 10, thin: (1.0 / step) as u32, ..Chains::default() };
+        let chains = Chains { count: 4096, step, warm_up: (3.0 / step) as u32, draws: 10, thin: (1.0 / step) as u32, threads: 1, ..Chains::default() };
         chains.run::<f32>(&sampler, &*target.energy, &State::new(1)).unwrap()
     };
     let (coarse, fine, loud) = (run(0.1, 1.0), run(0.05, 1.0), run(0.05, 1.1));

@@ -56,7 +56,7 @@ fn stein_particles_come_to_rest_at_the_law_the_closer_the_more_there_are() {
     let stein = Stein { kernel: Kernel::Gaussian(Bandwidth::Fixed(0.5)), ..Stein::default() };
     let law = Gaussian::isotropic(&[1.0], 1.0);
     let moments = |count: usize, temper: f64| {
-        let chains = Chains { count, step: 0.2, warm_up: 1500, draws: 1, thin: 1, ..Chains::default() };
+        let chains = Chains { count, step: 0.2, warm_up: 1500, draws: 1, thin: 1, threads: 1, ..Chains::default() };
         let draws = run(Tempered(stein, temper), &law, chains, None);
         let mean = |f: &dyn Fn(f64) -> f64| draws.points.iter().map(|x| f(*x)).sum::<f64>() / count as f64;
         println!("{count} particles, temper {temper}: mean {:.5}, variance {:.5}", mean(&|x| x), mean(&|x| (x - 1.0).powi(2)));
@@ -83,7 +83,7 @@ impl Flow for Official {
 fn blended_particles_have_the_variance_of_the_law_and_with_the_official_noise_they_have_not() {
     let blend = Blend::convex(0.5, Stein { kernel: Kernel::Gaussian(Bandwidth::Fixed(0.5)), ..Stein::default() });
     let law = Gaussian::isotropic(&[0.0], 1.0);
-    let chains = Chains { count: 100, step: 0.02, warm_up: 300, draws: 10, thin: 40, replicas: 10, ..Chains::default() };
+    let chains = Chains { count: 100, step: 0.02, warm_up: 300, draws: 10, thin: 40, replicas: 10, threads: 1, ..Chains::default() };
     let variance = |flow: Arc<dyn Flow>| {
         let draws = run(Shared(flow), &law, chains.clone(), None);
         let found = draws.replica_means(|x| x[0] * x[0]);
@@ -114,7 +114,7 @@ fn birth_and_death_move_mass_between_modes_that_langevin_dynamics_cannot_leave()
     let share = |flow: Arc<dyn Flow>, count: usize| {
         // Half of the particles in each mode.
         let start: Vec<f32> = (0..count).map(|i| if i % 2 == 0 { -4.0 } else { 4.0 }).collect();
-        let chains = Chains { count, step: 0.05, warm_up: 160, draws: 10, thin: 20, replicas: 16, ..Chains::default() };
+        let chains = Chains { count, step: 0.05, warm_up: 160, draws: 10, thin: 20, replicas: 16, threads: 1, ..Chains::default() };
         let draws = run(Shared(flow), &law, chains, Some(&start));
         let share = draws.replica_means(|x| if x[0] < 0.0 { 1.0 } else { 0.0 });
         println!("{count} particles: share of the left mode {:.4} ± {:.4}", share.mean, share.std_error);

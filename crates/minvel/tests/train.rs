@@ -33,7 +33,8 @@ fn problem() -> (Program<f32>, State<f32>) {
     let y = x.sum(-1) + 0.1 * g.random_rows(Draw::Normal, 1, 32, []);
     let loss = ((x * w).sum(-1) - y).square().mean_rows();
     let updates = Optimiser::adam(1e-2).minimise(loss, &[w]);
-    let program = g.compile::<f32>(&[loss], &updates.updates, &Options { replicas: 3, threads: 1, ..Options::default() });
+    let program =
+        g.compile::<f32>(&[loss], &updates.updates, &Options { replicas: 3, threads: 1, ..Options::default() });
     let mut state = State::new(3);
     state.set("w", &[5.0, 0.0, -1.0, 2.0], 4);
     updates.initialise(&mut state);

@@ -20,7 +20,7 @@ const SMALL: usize = 8 * BLOCK;
 
 /// External buffers of a run: address and distance between replicas.
 #[derive(Clone, Copy)]
-pub(crate) struct External<T> {
+pub struct External<T> {
     pub ptr: *mut T,
     pub per_replica: usize,
 }
@@ -112,17 +112,50 @@ impl<T> Place<'_, T> {
     }
 }
 
+/// Runs the stages of a program. The implementations are compiled once, in this crate: a generic function would be
+/// compiled again, with all kernels for all instruction sets, by every crate that runs a program.
+pub trait Execute: Sized {
+    /// Runs all stages once.
+    #[doc(hidden)]
+    fn run_stages(
+        executor: &mut Executor<Self>,
+        clock: Clock,
+        first_replica: u32,
+        inputs: &[External<Self>],
+        variables: &[External<Self>],
+        next: &[External<Self>],
+    );
+}
+
+macro_rules! execute {
+    ($($t:ty),*) => { $(
+        impl Execute for $t {
+            fn run_stages(
+                executor: &mut Executor<Self>,
+                clock: Clock,
+                first_replica: u32,
+                inputs: &[External<Self>],
+                variables: &[External<Self>],
+                next: &[External<Self>],
+            ) {
+                executor.run(clock, first_replica, inputs, variables, next);
+            }
+        }
+    )* };
+}
+execute!(f32, f64);
+
 /// The state of an executor: memory and workers.
-pub(crate) struct Executor<T> {
-    pub plan: Plan,
-    pub memory: Aligned<T>,
+pub struct Executor<T> {
+    pub(crate) plan: Plan,
+    pub(crate) memory: Aligned<T>,
     replicas: usize,
     team: Team,
     workers: Vec<Mutex<Worker<T>>>,
 }
 
 impl<T: Real> Executor<T> {
-    pub fn new(plan: Plan, replicas: usize, threads: usize, isa: Isa) -> Self {
+    pub(crate) fn new(plan: Plan, replicas: usize, threads: usize, isa: Isa) -> Self {
         let mut memory = Aligned::new(plan.memory);
         for (at, values) in &plan.constants {
             memory[*at..at + values.len()].iter_mut().zip(values).for_each(|(m, &v)| *m = T::from_f64(v));
@@ -131,8 +164,7 @@ impl<T: Real> Executor<T> {
         Executor { plan, memory, replicas, team: Team::new(threads), workers }
     }
 
-    /// Runs all stages once.
-    pub fn run(
+    fn run(
         &mut self,
         clock: Clock,
         first_replica: u32,

@@ -56,10 +56,8 @@ impl Moments {
             + d.powi(4) * (a * b / n) * (a * a - a * b + b * b) / (n * n)
             + 6.0 * d * d * (a * a * t.second + b * b * s.second) / (n * n)
             + 4.0 * d * (a * t.third - b * s.third) / n;
-        self.third = s.third
-            + t.third
-            + d.powi(3) * (a * b / n) * (a - b) / n
-            + 3.0 * d * (a * t.second - b * s.second) / n;
+        self.third =
+            s.third + t.third + d.powi(3) * (a * b / n) * (a - b) / n + 3.0 * d * (a * t.second - b * s.second) / n;
         self.second = s.second + t.second + d * d * (a * b / n);
         self.mean = s.mean + d * (b / n);
         self.count += other.count;

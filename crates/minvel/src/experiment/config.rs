@@ -64,9 +64,9 @@ impl Config {
         let (key, value) = (key.trim(), value.trim());
         let parsed = format!("value = {value}").parse::<Table>().ok().and_then(|mut t| t.remove("value"));
         let value = parsed.unwrap_or_else(|| Value::String(value.to_string()));
-        let nested = key.rsplit('.').fold(value, |inner, part| {
-            Value::Table(Table::from_iter([(part.trim().to_string(), inner)]))
-        });
+        let nested = key
+            .rsplit('.')
+            .fold(value, |inner, part| Value::Table(Table::from_iter([(part.trim().to_string(), inner)])));
         let Value::Table(change) = nested else { unreachable!("a key has at least one part") };
         self.merge(&change, "")
     }

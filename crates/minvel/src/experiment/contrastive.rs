@@ -100,7 +100,8 @@ impl Method {
     /// J of section 8 of METHODS after 400 and 2 000 iterations, the mean of three seeds of another program.
     fn reference(self, iterations: u32) -> Option<f64> {
         let column = [400, 2000].iter().position(|i| *i == iterations)?;
-        let steps = |table: &[(f64, [f64; 2])], step: f64| table.iter().find(|(s, _)| *s == step).map(|(_, row)| row[column]);
+        let steps =
+            |table: &[(f64, [f64; 2])], step: f64| table.iter().find(|(s, _)| *s == step).map(|(_, row)| row[column]);
         match self {
             Method::Exact => Some([-0.488, -0.686][column]),
             Method::Sliced { reduced: false } => Some([-0.440, -0.615][column]),
@@ -109,7 +110,12 @@ impl Method {
                 steps(&[(1e-4, [-0.472, -0.658]), (1e-3, [-0.465, -0.657]), (1e-2, [-0.462, -0.657])], step)
             }
             Method::Contrastive { step, reduced: true } => steps(
-                &[(1e-4, [-0.467, -0.661]), (1e-3, [-0.443, -0.656]), (1e-2, [-0.464, -0.657]), (1e-1, [-0.453, -0.651])],
+                &[
+                    (1e-4, [-0.467, -0.661]),
+                    (1e-3, [-0.443, -0.656]),
+                    (1e-2, [-0.464, -0.657]),
+                    (1e-1, [-0.453, -0.651]),
+                ],
                 step,
             ),
             Method::Contrastive { step, reduced: false } => steps(
@@ -132,7 +138,9 @@ impl Divergences {
             return Err(config.refuse("seeds", "must be at least 3: claims are about the scatter of seeds"));
         }
         if this.iterations.is_empty() || !this.step_sizes.iter().any(|e| *e <= SMALL) {
-            return Err(config.refuse("step_sizes", &format!("needs one of at most {SMALL:e}, and `iterations` one number")));
+            return Err(
+                config.refuse("step_sizes", &format!("needs one of at most {SMALL:e}, and `iterations` one number"))
+            );
         }
         Ok(this)
     }
@@ -148,8 +156,7 @@ impl Divergences {
 
     fn train(&self, method: Method, iterations: u32, data: &[f64], desk: &Desk) -> Result<Reached, Error> {
         let seeds = (self.seed, self.seeds);
-        let models =
-            Models::train(&*method.objective(), Data::Fixed(data), &self.learning, iterations, seeds, desk)?;
+        let models = Models::train(&*method.objective(), Data::Fixed(data), &self.learning, iterations, seeds, desk)?;
         let scores = models.scores(data, self.seed, desk);
         let means = |k: usize| scores.iter().map(|s| s[k].mean).collect();
         Ok(Reached { exact: means(0), sliced: means(1) })
@@ -244,8 +251,14 @@ impl Table {
         let sliced = ours - self.loss(Method::Sliced { reduced: false });
         let rule = format!("value < {SAME} standard errors: the same, or better");
         vec![
-            same("CD-1 with control variate matches MVL at small steps", self.small(|step| Method::MinimumVelocity { step })),
-            same("CD-1 with control variate matches SSM-VR at small steps", self.loss(Method::Sliced { reduced: true })),
+            same(
+                "CD-1 with control variate matches MVL at small steps",
+                self.small(|step| Method::MinimumVelocity { step }),
+            ),
+            same(
+                "CD-1 with control variate matches SSM-VR at small steps",
+                self.loss(Method::Sliced { reduced: true }),
+            ),
             self.row(&format!("{name}, less J of SSM"), sliced).decided(
                 "CD-1 with control variate is not worse than SSM at small steps",
                 &rule,
@@ -287,7 +300,10 @@ impl Table {
         };
         let title = format!("After {} iterations", self.iterations);
         Lines::new(&title, Axis::log("step size ε"), Axis::linear("score-matching loss J on the training set"))
-            .with(over("CD-1, no control variate", "cd-1", &|step| Method::Contrastive { step, reduced: false }).dashed(Dash::Dashed))
+            .with(
+                over("CD-1, no control variate", "cd-1", &|step| Method::Contrastive { step, reduced: false })
+                    .dashed(Dash::Dashed),
+            )
             .with(over("CD-1", "cd-1", &|step| Method::Contrastive { step, reduced: true }))
             .with(over("MVL", "mvl", &|step| Method::MinimumVelocity { step }))
             .with(over("SSM", "ssm", &|_| Method::Sliced { reduced: false }).dashed(Dash::Dotted))

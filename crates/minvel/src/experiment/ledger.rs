@@ -55,7 +55,8 @@ impl Ledger {
     pub fn find<T: DeserializeOwned>(&self, unit: &str) -> Result<Option<Finished<T>>, Error> {
         let path = self.path(unit);
         let Some(bytes) = file::read_if_there(&path)? else { return Ok(None) };
-        let unreadable = |e: serde_json::Error| Error::content(&path, format!("unreadable: {e}; delete it to redo the unit"));
+        let unreadable =
+            |e: serde_json::Error| Error::content(&path, format!("unreadable: {e}; delete it to redo the unit"));
         let record: Record = serde_json::from_slice(&bytes).map_err(unreadable)?;
         if record.purpose != self.purpose || record.unit != unit {
             return Err(Error::content(&path, "this unit belongs to other settings; choose another folder"));
@@ -71,9 +72,7 @@ impl Ledger {
         let text = serde_json::to_vec(&record).expect("a record is plain data");
         file::write(&self.path(unit), &text)?;
         match std::fs::remove_dir_all(self.workplace(unit)) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::file(&self.workplace(unit), "remove", e))
-            }
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::file(&self.workplace(unit), "remove", e)),
             _ => Ok(()),
         }
     }

@@ -85,7 +85,8 @@ impl Models {
         desk: &Desk,
     ) -> Result<Self, Error> {
         let (g, model) = (Graph::new(), network(learning.hidden));
-        let points: Vec<f32> = if let Data::Fixed(points) = data { points.iter().map(|x| *x as f32).collect() } else { vec![] };
+        let points: Vec<f32> =
+            if let Data::Fixed(points) = data { points.iter().map(|x| *x as f32).collect() } else { vec![] };
         let x = data.batch(&g, learning.batch);
         let noise = Noise::drawn(Law::Gaussian, NOISE);
         let loss = objective.loss(&|x| model.energy(x), x.into(), noise) / objective.scale();

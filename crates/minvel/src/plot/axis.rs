@@ -44,7 +44,8 @@ impl Axis {
     /// The axis on the page, from one place to another; `data` are the numbers it must show.
     pub(super) fn ruler(&self, data: impl Iterator<Item = f64>, places: (f64, f64)) -> Ruler {
         let usable = |x: &f64| x.is_finite() && (self.scale == Scale::Linear || *x > 0.0);
-        let (low, high) = data.filter(usable).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+        let (low, high) =
+            data.filter(usable).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
         let bare = Ruler { scale: self.scale, low: 0.0, high: 1.0, places };
         let [low, high] = self.range.unwrap_or([low, high]);
         let (a, b) = (bare.measure(low), bare.measure(high));

@@ -117,7 +117,8 @@ impl Maps {
         scene.rectangle(bar, None, Some(Stroke::new(Paint::Ink, 0.8)));
         let ruler = Axis::linear(&self.label).over(low, high).ruler(std::iter::empty(), (bar.x, bar.right()));
         for tick in ruler.ticks(7) {
-            scene.line(vec![(tick.place, bar.bottom()), (tick.place, bar.bottom() + 4.0)], Stroke::new(Paint::Ink, 1.0));
+            scene
+                .line(vec![(tick.place, bar.bottom()), (tick.place, bar.bottom() + 4.0)], Stroke::new(Paint::Ink, 1.0));
             scene.text((tick.place, bar.bottom() + 17.0), tick.label.as_deref().unwrap_or(""), SMALL, Anchor::Middle);
         }
         scene.text((bar.centre().0, bar.bottom() + 34.0), &self.label, TEXT, Anchor::Middle);

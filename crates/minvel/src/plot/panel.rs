@@ -19,13 +19,7 @@ pub struct Panel {
 }
 
 /// Draws the frame inside `area`; the numbers given are those it must show.
-pub fn frame(
-    scene: &mut Scene,
-    area: Area,
-    title: &str,
-    (x, xs): (&Axis, &[f64]),
-    (y, ys): (&Axis, &[f64]),
-) -> Panel {
+pub fn frame(scene: &mut Scene, area: Area, title: &str, (x, xs): (&Axis, &[f64]), (y, ys): (&Axis, &[f64])) -> Panel {
     let top = if title.is_empty() { 10.0 } else { TITLE };
     let inner = area.inside(0.0, top, 14.0, BELOW);
     let up = y.ruler(ys.iter().copied(), (inner.bottom(), inner.y));

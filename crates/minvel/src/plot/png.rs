@@ -3,8 +3,8 @@
 use super::font;
 use super::scene::{Anchor, Paint, Picture, Scene, Shape, Stroke, Text};
 use tiny_skia::{
-    FillRule, FilterQuality, LineCap, LineJoin, Path, PathBuilder, Pixmap, PixmapPaint, PremultipliedColorU8, StrokeDash,
-    Transform,
+    FillRule, FilterQuality, LineCap, LineJoin, Path, PathBuilder, Pixmap, PixmapPaint, PremultipliedColorU8,
+    StrokeDash, Transform,
 };
 
 /// The whole figure on white, `scale` pixels for each of the page.
@@ -87,7 +87,8 @@ fn paste(page: &mut Pixmap, picture: &Picture, zoom: Transform) {
     let map = pixmap(picture.columns, picture.rows, &picture.pixels);
     let area = picture.area;
     let (sx, sy) = (area.width / picture.columns as f64, area.height / picture.rows as f64);
-    let place = Transform::from_scale(sx as f32, sy as f32).post_translate(area.x as f32, area.y as f32).post_concat(zoom);
+    let place =
+        Transform::from_scale(sx as f32, sy as f32).post_translate(area.x as f32, area.y as f32).post_concat(zoom);
     let paint = PixmapPaint { quality: FilterQuality::Bilinear, ..Default::default() };
     page.draw_pixmap(0, 0, map.as_ref(), &paint, place, None);
 }

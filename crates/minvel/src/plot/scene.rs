@@ -34,12 +34,7 @@ impl Area {
 
     /// Smaller by margins at the left, top, right and bottom.
     pub fn inside(&self, left: f64, top: f64, right: f64, bottom: f64) -> Area {
-        Area {
-            x: self.x + left,
-            y: self.y + top,
-            width: self.width - left - right,
-            height: self.height - top - bottom,
-        }
+        Area { x: self.x + left, y: self.y + top, width: self.width - left - right, height: self.height - top - bottom }
     }
 
     /// Equal parts from left to right.

@@ -37,13 +37,7 @@ pub fn render(scene: &Scene, theme: Theme) -> String {
     out
 }
 
-fn path(
-    points: &[(f64, f64)],
-    closed: bool,
-    fill: Option<Paint>,
-    stroke: Option<&Stroke>,
-    theme: Theme,
-) -> String {
+fn path(points: &[(f64, f64)], closed: bool, fill: Option<Paint>, stroke: Option<&Stroke>, theme: Theme) -> String {
     let mut d = String::new();
     for (i, (x, y)) in points.iter().enumerate() {
         let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { "L" }, number(*x), number(*y));
@@ -54,7 +48,8 @@ fn path(
     let fill = fill.map_or("fill=\"none\"".to_string(), |p| paint(p, "fill", theme));
     let stroke = stroke.map_or(String::new(), |s| {
         let dashes: Vec<String> = s.dashes.iter().map(|x| number(*x)).collect();
-        let dashes = if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", dashes.join(" ")) };
+        let dashes =
+            if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", dashes.join(" ")) };
         let width = number(s.width);
         format!(" {} stroke-width=\"{width}\" stroke-linejoin=\"round\"{dashes}", paint(s.paint, "stroke", theme))
     });
@@ -72,7 +67,9 @@ fn letters(text: &Text, theme: Theme) -> String {
     let weight = if text.bold { " font-weight=\"bold\"" } else { "" };
     let (fill, size) = (paint(text.paint, "fill", theme), number(text.size));
     let words = escape(&text.text);
-    format!("<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\"{weight}{turn} {fill}>{words}</text>")
+    format!(
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\"{weight}{turn} {fill}>{words}</text>"
+    )
 }
 
 fn pixels(picture: &Picture) -> String {

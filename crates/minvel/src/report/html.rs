@@ -39,7 +39,8 @@ pub fn render(report: &Report) -> String {
     }
     for figure in &report.figures {
         let caption = escape(&figure.caption);
-        let _ = writeln!(out, "<figure>\n{}<figcaption>{caption}</figcaption>\n</figure>", figure.plot.svg(Theme::Inline));
+        let _ =
+            writeln!(out, "<figure>\n{}<figcaption>{caption}</figcaption>\n</figure>", figure.plot.svg(Theme::Inline));
     }
     claims(&mut out, report);
     numbers(&mut out, report);

@@ -43,7 +43,8 @@ fn numbers(out: &mut String, report: &Report) {
     out.push_str("## Numbers\n\n| | value | paper | seeds |\n|---|---|---|---|\n");
     for row in &report.rows {
         let Row { name, seeds, .. } = row;
-        let _ = writeln!(out, "| {} | {} | {} | {seeds} |", cell(name), cell(&row.value_text()), cell(&row.paper_text()));
+        let _ =
+            writeln!(out, "| {} | {} | {} | {seeds} |", cell(name), cell(&row.value_text()), cell(&row.paper_text()));
     }
     out.push('\n');
 }

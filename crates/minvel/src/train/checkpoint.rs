@@ -142,9 +142,13 @@ impl<T: Scalar> Checkpoint<T> {
             let what = format!("this checkpoint is for `{}`, not for `{purpose}`; choose another folder", self.purpose);
             return Err(Error::content(path, what));
         }
-        let outline = |s: &State<T>| s.iter().map(|(name, values)| (name.to_string(), values.len())).collect::<Vec<_>>();
+        let outline =
+            |s: &State<T>| s.iter().map(|(name, values)| (name.to_string(), values.len())).collect::<Vec<_>>();
         if self.state.numbers() != state.numbers() || outline(&self.state) != outline(state) {
-            return Err(Error::content(path, "this checkpoint has other variables than the model; choose another folder"));
+            return Err(Error::content(
+                path,
+                "this checkpoint has other variables than the model; choose another folder",
+            ));
         }
         Ok(())
     }

@@ -11,8 +11,7 @@ use crate::flow::{Law, Noise};
 use crate::objective::{Objective, Sliced};
 use crate::train::Desk;
 use crate::{Energy, Error};
-use minvel_engine::math::Real;
-use minvel_engine::{Clock, Graph};
+use minvel_engine::{Clock, Expr, Graph};
 use serde::{Deserialize, Serialize};
 
 /// An estimator compared with an unbiased one.
@@ -63,7 +62,7 @@ type Samples = [Moments; 3];
 
 /// Measures estimators at the given points: for each estimator, for each of the models. SSM and SSM-VR themselves come
 /// first.
-pub fn measure<T: Real>(
+pub fn measure(
     models: &Models,
     points: &[f64],
     objectives: &[Box<dyn Objective>],
@@ -74,18 +73,14 @@ pub fn measure<T: Real>(
     let each = ROWS.div_ceil(count).min(sampling.noises);
     let rounds = sampling.noises.div_ceil(each);
 
-    let (g, model) = (Graph::new(), models.energy());
+    let g = Graph::new();
     let x = g.input_rows("x", count * each, [2]);
-    let repeated: Vec<T> =
-        points.chunks(2).flat_map(|x| x.repeat(each)).map(T::from_f64).collect();
     let sliced: [Box<dyn Objective>; 2] = [false, true].map(|reduced| Box::new(Sliced { reduced }) as _);
-    let outputs: Vec<_> = sliced
-        .iter()
-        .chain(objectives)
-        .map(|o| o.rows(&|x| model.energy(x), x.into(), Noise::drawn(sampling.law, NOISE)) / o.scale())
-        .collect();
-    let mut program = g.compile::<T>(&outputs, &[], &desk.options(seeds));
+    let all: Vec<&dyn Objective> = sliced.iter().chain(objectives).map(|o| &**o).collect();
+    let outputs = losses(models, &all, x, Noise::drawn(sampling.law, NOISE));
+    let mut program = g.compile::<f64>(&outputs, &[], &desk.options(seeds));
 
+    let repeated: Vec<f64> = points.chunks(2).flat_map(|x| x.repeat(each)).collect();
     let mut samples = vec![vec![vec![Samples::default(); count]; seeds]; outputs.len()];
     let mut state = models.state();
     desk.begin("samples", rounds as u64, 0);
@@ -96,17 +91,65 @@ pub fn measure<T: Real>(
         for (k, of_models) in samples.iter_mut().enumerate() {
             let pieces = of_models.iter_mut().flatten().zip(program.output(k).chunks(each));
             for (i, (at_point, values)) in pieces.enumerate() {
-                let piece = |k: usize| program.output(k)[i * each..][..each].iter().map(|x| x.to_f64());
-                let values = || values.iter().map(|x| x.to_f64());
-                at_point[0].extend(values());
-                at_point[1].extend(values().zip(piece(0)).map(|(a, b)| a - b));
-                at_point[2].extend(values().zip(piece(1)).map(|(a, b)| a - b));
+                let less = |k: usize| values.iter().zip(&program.output(k)[i * each..]).map(|(a, b)| a - b);
+                at_point[0].extend(values.iter().copied());
+                at_point[1].extend(less(0));
+                at_point[2].extend(less(1));
             }
         }
         desk.advance(round as u64 + 1, "");
     }
     desk.end();
     Ok(samples.iter().map(|models| models.iter().map(|points| Measured::of(points)).collect()).collect())
+}
+
+/// Samples of each objective at the scale of J, `rows × []`.
+fn losses<'g>(models: &Models, objectives: &[&dyn Objective], x: Expr<'g>, noise: Noise<'g>) -> Vec<Expr<'g>> {
+    let model = models.energy();
+    objectives.iter().map(|o| o.rows(&|x| model.energy(x), x.into(), noise) / o.scale()).collect()
+}
+
+/// The mean square of what rounding to f32 changes in one sample of each estimator: for each of the models.
+///
+/// Points and noise are numbers of f32, so that both precisions see the same.
+pub fn rounding(
+    models: &Models,
+    points: &[f64],
+    objectives: &[Box<dyn Objective>],
+    sampling: Sampling,
+    desk: &Desk,
+) -> Vec<Vec<Estimate>> {
+    let (rows, seeds) = (points.len() / 2 * sampling.noises, models.count());
+    let all: Vec<&dyn Objective> = objectives.iter().map(|o| &**o).collect();
+    let single: Vec<f32> = points.chunks(2).flat_map(|x| x.repeat(sampling.noises)).map(|x| x as f32).collect();
+    let clock = Clock { seed: sampling.seed, step: sampling.number << 20 };
+
+    let g = Graph::new();
+    let (x, noise) = (g.input_rows("x", rows, [2]), Noise::drawn(sampling.law, NOISE));
+    let outputs = [losses(models, &all, x, noise), vec![noise.like(x)]].concat();
+    let mut rounded = g.compile::<f32>(&outputs, &[], &desk.options(seeds));
+    rounded.run(&mut models.state(), &[("x", &single)], clock);
+
+    let wide = |values: &[f32]| values.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
+    let g = Graph::new();
+    let [x, z] = ["x", "z"].map(|name| g.input_rows(name, rows, [2]));
+    let mut exact = g.compile::<f64>(&losses(models, &all, x, Noise::given(z)), &[], &desk.options(seeds));
+    let (x, z) = (wide(&single), wide(rounded.output(objectives.len())));
+    exact.run(&mut models.state(), &[("x", &x), ("z", &z)], clock);
+
+    let squares = |k: usize, r: usize| {
+        let pairs = rounded.output(k)[r * rows..][..rows].iter().zip(&exact.output(k)[r * rows..]);
+        Estimate::of(pairs.map(|(a, b)| (f64::from(*a) - b).powi(2)))
+    };
+    (0..objectives.len()).map(|k| (0..seeds).map(|r| squares(k, r)).collect()).collect()
+}
+
+/// The mean over models, with their scatter if there are several.
+pub fn over_models(models: &[Estimate]) -> Estimate {
+    match models {
+        [one] => *one,
+        several => Estimate::across(several),
+    }
 }
 
 impl Measured {
@@ -121,10 +164,7 @@ impl Measured {
 
     /// The mean over models, with their scatter if there are several.
     pub fn over(models: &[Measured]) -> Self {
-        let estimate = |of: &dyn Fn(&Measured) -> Estimate| match models {
-            [one] => of(one),
-            several => Estimate::across(&several.iter().map(of).collect::<Vec<_>>()),
-        };
+        let estimate = |of: &dyn Fn(&Measured) -> Estimate| over_models(&models.iter().map(of).collect::<Vec<_>>());
         let bias = |of: &dyn Fn(&Measured) -> Bias| Bias {
             bound: estimate(&|m| of(m).bound),
             floor: estimate(&|m| of(m).floor),
