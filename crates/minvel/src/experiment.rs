@@ -8,8 +8,8 @@
 mod bench;
 mod bias_variance;
 mod config;
-mod directions;
 mod contrastive;
+mod directions;
 mod gaussian;
 mod ledger;
 mod planar;
@@ -55,7 +55,8 @@ pub struct Entry {
 }
 
 /// All experiments.
-pub const LIST: &[Entry] = &[bias_variance::ENTRY, contrastive::ENTRY, gaussian::ENTRY, directions::CIRCLE, directions::SPHERE];
+pub const LIST: &[Entry] =
+    &[bias_variance::ENTRY, contrastive::ENTRY, gaussian::ENTRY, directions::CIRCLE, directions::SPHERE];
 
 /// Names that stand for several experiments, with what they have in common.
 pub const GROUPS: &[(&str, &str, &[&str])] =
@@ -83,7 +84,13 @@ impl Entry {
     }
 
     /// Checks the settings, runs the experiment and reports. Versions and revision are those of the caller.
-    pub fn perform(&self, config: &Config, bench: &mut Bench, versions: Versions, revision: &str) -> Result<Report, Error> {
+    pub fn perform(
+        &self,
+        config: &Config,
+        bench: &mut Bench,
+        versions: Versions,
+        revision: &str,
+    ) -> Result<Report, Error> {
         let findings = (self.check)(config)?.run(bench)?;
         Ok(Report {
             experiment: self.name.to_string(),
