@@ -108,6 +108,13 @@ impl Models {
         self.seeds
     }
 
+    /// The first of them alone.
+    pub fn first(&self) -> Self {
+        let own = |values: &Vec<f32>| values[..values.len() / self.seeds].to_vec();
+        let variables = self.variables.iter().map(|(name, values)| (name.clone(), own(values))).collect();
+        Models { seeds: 1, variables, ..self.clone() }
+    }
+
     /// The energy as a function of points, with its parameters as variables.
     pub fn energy(&self) -> Mlp {
         network(self.hidden)

@@ -89,8 +89,9 @@ impl Polar {
         }
         scene.circle(centre, RING * reach, None, Some(Stroke::new(Paint::Ink, 1.2)));
         for tick in ticks {
-            let (x, y) = at(TAU * 0.69, tick.place);
-            scene.remark((x - 2.0, y + 4.0), tick.label.as_deref().unwrap_or(""), SMALL, Anchor::End);
+            // Just outside its circle, along a ray that is steep, so that the numbers stand one below another.
+            let (x, y) = at(TAU * 0.69, tick.place + 9.0);
+            scene.remark((x, y + 4.0), tick.label.as_deref().unwrap_or(""), SMALL, Anchor::Middle);
         }
         scene.text((centre.0, centre.1 + 4.0), &self.label, SMALL, Anchor::Middle);
         if !self.title.is_empty() {

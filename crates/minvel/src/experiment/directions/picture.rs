@@ -25,8 +25,9 @@ pub(super) fn points(law: &Toy) -> Vec<f64> {
         let angle = TAU * i as f64 / ANGLES as f64;
         [angle.cos(), angle.sin()]
     };
-    let on_sphere =
-        |(latitude, longitude): (f64, f64)| [latitude.cos() * longitude.cos(), latitude.cos() * longitude.sin(), latitude.sin()];
+    let on_sphere = |(latitude, longitude): (f64, f64)| {
+        [latitude.cos() * longitude.cos(), latitude.cos() * longitude.sin(), latitude.sin()]
+    };
     match law.manifold.dim() {
         1 => (0..ANGLES).flat_map(on_circle).collect(),
         _ => Map::points(MAP.0, MAP.1).flat_map(on_sphere).collect(),
@@ -67,9 +68,7 @@ impl Shown<'_> {
     }
 }
 
-fn dash(number: usize) -> Dash {
-    [Dash::Dashed, Dash::Dotted, Dash::Solid][number % 3]
-}
+const DASHES: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
 
 /// One plot for each law.
 fn polar(laws: &[Toy], shown: &[Shown], seeds: usize) -> Figure {
@@ -83,7 +82,7 @@ fn polar(laws: &[Toy], shown: &[Shown], seeds: usize) -> Figure {
     let plot = |law: &Toy| {
         let mut curves = vec![curve("truth", "truth", Dash::Solid, &truth(law))];
         for (k, s) in shown.iter().filter(|s| s.setting.law == law.name).enumerate() {
-            curves.push(curve(&format!("MVL, {}", s.name), "mvl", dash(k), s.farthest()));
+            curves.push(curve(&format!("MVL, {}", s.name), "mvl", DASHES[(k + 1) % 3], s.farthest()));
         }
         Plot::Polar(Polar { title: title(law).to_string(), label: "density (1/rad)".to_string(), curves })
     };
@@ -114,7 +113,7 @@ fn angles(laws: &[Toy], shown: &[Shown]) -> Figure {
                     (TAU * i as f64 / ANGLES as f64 - PI, f64::from(log_q[at] - log_p[at]))
                 });
                 let name = if seed == 0 { format!("MVL, {}", s.name) } else { String::new() };
-                plot = plot.with(Series::new(&name, "mvl").dashed(dash(k)).values(points));
+                plot = plot.with(Series::new(&name, "mvl").dashed(DASHES[k % 3]).values(points));
             }
         }
         Plot::Lines(plot.level(0.0, ""))
@@ -152,9 +151,6 @@ fn error_maps(law: &Toy, shown: &[Shown], seeds: usize) -> Figure {
         map(&format!("error of MVL ({} setting)", s.name), values)
     };
     let maps = shown.iter().map(error).collect();
-    let caption = format!(
-        "Error of the learnt log density on the sphere{}: it is largest where there are hardly any samples.",
-        which(seeds)
-    );
+    let caption = format!("Error of the learnt log density on the sphere{}.", which(seeds));
     Figure::new("error", &caption, Plot::Maps(Maps { maps, label: "|log q − log p| (nats)".to_string() }))
 }

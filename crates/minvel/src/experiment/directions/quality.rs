@@ -7,8 +7,8 @@
 
 use crate::energy::{Energy, Mlp, Toy};
 use crate::eval::OnGrid;
-use crate::objective::{Objective, ScoreMatching};
 use crate::flow::{Law, Noise};
+use crate::objective::{Objective, ScoreMatching};
 use crate::train::Desk;
 use minvel_engine::{Clock, Graph, State, grad};
 use serde::{Deserialize, Serialize};
