@@ -1,8 +1,9 @@
 //! Progress on the screen: a line for the units of an experiment and one for the steps of the present unit.
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use minvel::report::format;
 use minvel::train::Observer;
+use std::fmt::Write;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -42,7 +43,11 @@ impl Bars {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("a sound template").progress_chars("━╸ ")
+    let rate = |state: &ProgressState, out: &mut dyn Write| {
+        let rate = state.per_sec();
+        let _ = if rate < 10.0 { write!(out, "{rate:.1}/s") } else { write!(out, "{rate:.0}/s") };
+    };
+    ProgressStyle::with_template(template).expect("a sound template").with_key("rate", rate).progress_chars("━╸ ")
 }
 
 impl Observer for Bars {
@@ -64,7 +69,7 @@ impl Observer for Bars {
     fn begin(&self, name: &str, total: u64, done: u64) {
         self.end();
         let bar = self.bars.add(ProgressBar::new(total).with_position(done));
-        bar.set_style(style("  {prefix} {wide_bar} {pos}/{len} {per_sec}, {eta} left {msg}"));
+        bar.set_style(style("  {prefix} {wide_bar} {pos}/{len} {rate}, {eta} left {msg}"));
         bar.set_prefix(name.to_string());
         bar.reset_eta();
         *self.steps() = Some(bar);

@@ -1,4 +1,4 @@
-//! 1. A Gaussian. Prints the precision learnt by minimum velocity beside the true one, 1/s² = 0.25, for five seeds at once:
+//! **One.** A Gaussian. Prints the precision learnt by minimum velocity beside the true one, 1/s² = 0.25, for five seeds at once:
 //! `precision 0.25 ± 0.00x (true 0.25)`. Takes a second.
 //!
 //! The model is E(x) = a·x²/2 with one parameter a. The loss says how fast one Langevin step of the model would move the

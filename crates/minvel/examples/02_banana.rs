@@ -1,11 +1,11 @@
-//! 2. The banana with every objective. Trains the same network (two layers of 64) by eight objectives, three seeds each, and
+//! **Two.** The banana with every objective. Trains the same network (two layers of 64) by eight objectives, three seeds each, and
 //! prints its exact score-matching loss J on fresh data; the best possible is −0.945. All objectives with bounded variance come
 //! close to each other, CD-1 without control variate does not. Takes about ten seconds.
+use minvel::Energy;
 use minvel::energy::{Activation, Features, Mlp, initialise, parameters, toy::Toy};
 use minvel::eval::Estimate;
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::objective::*;
-use minvel::Energy;
 use minvel_engine::optim::Optimiser;
 use minvel_engine::{Clock, Expr, Graph, Options, State};
 

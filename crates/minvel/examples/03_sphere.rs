@@ -1,10 +1,10 @@
-//! 3. A density on the sphere. Learns the paper's mixture of four von Mises–Fisher laws on S² by minimum velocity with
+//! **Three.** A density on the sphere. Learns the paper's mixture of four von Mises–Fisher laws on S² by minimum velocity with
 //! Riemannian Langevin steps, normalises the model by quadrature, and prints KL(truth‖model): about 0.002 nats. Ten seconds.
+use minvel::Energy;
 use minvel::energy::{Activation, Features, Mlp, initialise, parameters, toy::Toy};
 use minvel::eval::OnGrid;
 use minvel::flow::{Form, Law, Noise, RiemannianLangevin};
 use minvel::objective::{MinimumVelocity, Objective};
-use minvel::Energy;
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Graph, Options, State};
 
@@ -26,7 +26,11 @@ fn main() {
     initialise(&model, &mut state, 1);
     updates.initialise(&mut state);
     program.run_steps(&mut state, &[], 1, 0..steps);
-    println!("loss {:.3}; the least possible is −I(p) = {:.3}", program.output(0)[0], -truth.information.unwrap_or(f64::NAN));
+    println!(
+        "loss {:.3}; the least possible is −I(p) = {:.3}",
+        program.output(0)[0],
+        -truth.information.unwrap_or(f64::NAN)
+    );
 
     // Both log densities on a quadrature grid; OnGrid normalises them.
     let grid = sphere.grid(60, 0.0).expect("S² has a grid");

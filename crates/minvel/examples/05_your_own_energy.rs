@@ -1,11 +1,11 @@
-//! 5. Your own energy in one file. A double well E(x) = θ₄x⁴ − θ₂x² + θ₁x, learnt from samples of a mixture of two normal
+//! **Five.** Your own energy in one file. A double well E(x) = θ₄x⁴ − θ₂x² + θ₁x, learnt from samples of a mixture of two normal
 //! laws, then sampled from. Prints the parameters and the share of samples in the right-hand well:
 //! `in the right well: 0.6 of the data, 0.5… of the model`. Takes two seconds. (Score matching sees the shape of each
 //! well well, and their relative mass only through the barrier between them.)
+use minvel::Energy;
 use minvel::energy::{Parameter, initialise, parameters};
 use minvel::flow::{Flow, Langevin, Law, Noise, Pace};
 use minvel::objective::{MinimumVelocity, Objective};
-use minvel::Energy;
 use minvel_engine::init::Init;
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Draw, Expr, Graph, Options, State};
@@ -33,7 +33,8 @@ fn main() {
     let model = DoubleWell;
     let right = g.random_rows(Draw::Uniform, 0, 1000, [1]).less(0.6);
     let data = right.select(right.like(1.0), right.like(-1.0)) + 0.45 * g.random_rows(Draw::Normal, 1, 1000, [1]);
-    let loss = MinimumVelocity::new(Langevin, 1e-3).loss(&|x| model.energy(x), data.into(), Noise::drawn(Law::Gaussian, 2));
+    let loss =
+        MinimumVelocity::new(Langevin, 1e-3).loss(&|x| model.energy(x), data.into(), Noise::drawn(Law::Gaussian, 2));
     let schedule = Schedule::Cosine { steps, floor: 0.0 };
     let updates = Optimiser { schedule, ..Optimiser::adam(2e-2) }.minimise(loss, &parameters(&model, g));
     let mut program = g.compile::<f32>(&[loss], &updates.updates, &Options::default());
@@ -46,7 +47,8 @@ fn main() {
     // Sampling is many steps, started anywhere: a thousand chains, a row each.
     let g = &Graph::new();
     let x = g.variable_rows("chains", 1000, [1]);
-    let moved = Langevin.step(&|x| model.energy(x), x.into(), Pace::sampling(g.scalar(5e-3)), Noise::drawn(Law::Gaussian, 0));
+    let moved =
+        Langevin.step(&|x| model.energy(x), x.into(), Pace::sampling(g.scalar(5e-3)), Noise::drawn(Law::Gaussian, 0));
     let share = g.scalar(0.0).less(x.at(-1, 0)).mean_rows();
     let mut sampler = g.compile::<f32>(&[share], &[(x, moved.to)], &Options::default());
     state.set("chains", &vec![0.0; 1000], 1000);

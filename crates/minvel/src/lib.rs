@@ -8,6 +8,7 @@
 //! an argument (a stream of the program); all formulas are expressions of [`minvel_engine`], so they can be
 //! differentiated, compiled and run for many replicas at once.
 
+pub mod diagnostics;
 pub mod energy;
 mod error;
 pub mod eval;
@@ -20,6 +21,7 @@ pub mod matching;
 pub mod objective;
 pub mod plot;
 pub mod report;
+pub mod sampler;
 pub mod special;
 pub mod train;
 
@@ -28,3 +30,4 @@ pub use error::Error;
 pub use flow::Flow;
 pub use manifold::Manifold;
 pub use objective::Objective;
+pub use sampler::Sampler;

@@ -99,13 +99,7 @@ pub trait Sampler: fmt::Debug + Send + Sync {
 
     /// One step of size ε (a scalar) towards the law of `energy`, with random numbers of `stream` and its substreams
     /// ([`crate::energy::draw::substream`]).
-    fn transition<'g>(
-        &self,
-        energy: EnergyOf<'_, 'g>,
-        from: Spot<'g>,
-        step: Expr<'g>,
-        stream: u32,
-    ) -> Transition<'g>;
+    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g>;
 }
 
 /// How a name becomes a sampler on a manifold.

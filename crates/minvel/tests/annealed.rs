@@ -15,7 +15,9 @@ const SEED: u64 = 9;
 
 fn run<T: Real>(annealing: &Annealing, law: &dyn Energy, points: Option<&[f64]>) -> LogWeights {
     let points: Option<Vec<T>> = points.map(|p| p.iter().map(|&x| T::from_f64(x)).collect());
-    annealing.run(law, CHAINS, &Options { threads: 1, ..Options::default() }, &State::new(1), points.as_deref(), SEED).unwrap()
+    annealing
+        .run(law, CHAINS, &Options { threads: 1, ..Options::default() }, &State::new(1), points.as_deref(), SEED)
+        .unwrap()
 }
 
 fn score(what: &str, found: Estimate, exact: f64) -> f64 {
@@ -53,7 +55,12 @@ fn bracketed<T: Real>(law: &dyn Energy, annealings: [Annealing; 2]) {
         let m = annealing.sampler.manifold();
         let forward = run::<T>(&annealing, law, None);
         let reverse = run::<T>(&annealing.clone().reversed(), law, Some(&target));
-        println!("{m}, acceptance {:?} {:?}, worth {:.0} chains", forward.acceptance, reverse.acceptance, forward.effective());
+        println!(
+            "{m}, acceptance {:?} {:?}, worth {:.0} chains",
+            forward.acceptance,
+            reverse.acceptance,
+            forward.effective()
+        );
         assert!(score("forward", forward.log_partition(), exact).abs() < SIGMAS);
         assert!(score("reverse", reverse.log_partition(), exact).abs() < SIGMAS);
         let steeper = run::<T>(&annealing, &Steeper(law), None);
@@ -95,8 +102,11 @@ fn single_chains_lie_below_on_the_way_there_and_above_on_the_way_back() {
 #[test]
 fn every_schedule_is_unbiased() {
     let law = gaussian();
-    let schedules =
-        [Schedule::Sigmoid { count: 40 }, Schedule::Linear { count: 40 }, Schedule::Geometric { count: 40, first: 0.01 }];
+    let schedules = [
+        Schedule::Sigmoid { count: 40 },
+        Schedule::Linear { count: 40 },
+        Schedule::Geometric { count: 40, first: 0.01 },
+    ];
     for schedule in schedules {
         let betas = schedule.betas();
         assert!(betas[0] == 0.0 && betas[39] == 1.0 && betas.windows(2).all(|w| w[0] < w[1]), "{betas:?}");
@@ -133,6 +143,8 @@ impl Energy for Undefined {
 #[test]
 fn an_energy_that_is_not_a_number_is_reported() {
     let [annealing, _] = annealings(Euclidean(1));
-    let lost = annealing.run::<f32>(&Undefined, 8, &Options { threads: 1, ..Options::default() }, &State::new(1), None, SEED).unwrap_err();
+    let lost = annealing
+        .run::<f32>(&Undefined, 8, &Options { threads: 1, ..Options::default() }, &State::new(1), None, SEED)
+        .unwrap_err();
     assert_eq!(lost.step, 1);
 }

@@ -101,7 +101,8 @@ fn r_hat_sees_chains_with_other_means_other_spreads_and_trends() {
 
 #[test]
 fn chains_that_disagree_are_worth_no_more_than_their_number() {
-    let stuck: Vec<Vec<f64>> = (0..8).map(|c| chains(0.0, 1, 200, 0)[0].iter().map(|x| x + 100.0 * c as f64).collect()).collect();
+    let stuck: Vec<Vec<f64>> =
+        (0..8).map(|c| chains(0.0, 1, 200, 0)[0].iter().map(|x| x + 100.0 * c as f64).collect()).collect();
     let effective = effective_sample_size(&stuck);
     assert!(effective < 9.0, "{effective}");
     assert!(effective_sample_size(&[vec![1.0; 8], vec![1.0; 8]]).is_nan());

@@ -140,7 +140,8 @@ fn adaptation_finds_the_acceptance_it_is_told_in_every_replica() {
     let cases = [("metropolis", multiplicative), ("metropolis", robbins_monro), ("hamiltonian", robbins_monro)];
     for (name, adaptation) in cases {
         let sampler = minvel::sampler::parse(name, Arc::new(Euclidean(3))).unwrap();
-        let chains = Chains { step: 0.01, warm_up: 600, draws: 100, replicas: 3, adaptation, threads: 1, ..Chains::default() };
+        let chains =
+            Chains { step: 0.01, warm_up: 600, draws: 100, replicas: 3, adaptation, threads: 1, ..Chains::default() };
         let draws = chains.run::<f32>(&*sampler, &gaussian(), &State::new(3)).unwrap();
         println!("{name}, {adaptation:?}: acceptance {:?}, steps {:?}", draws.acceptance, draws.steps);
         assert!(draws.acceptance.iter().all(|a| (a - 0.65).abs() < swing));
@@ -217,8 +218,7 @@ fn a_chain_that_starts_where_there_is_no_energy_is_reported_not_stuck() {
 #[test]
 fn a_million_steps_on_the_sphere_stay_on_it_in_single_precision() {
     let law = VonMisesFisher::new(&[1.0, 1.0, 1.0], 5.0);
-    let chains =
-        Chains { count: 8, step: 0.1, warm_up: 0, draws: 100, thin: 10_000, threads: 1, ..Chains::default() };
+    let chains = Chains { count: 8, step: 0.1, warm_up: 0, draws: 100, thin: 10_000, threads: 1, ..Chains::default() };
     let draws = chains.run::<f32>(&langevin(Arc::new(Sphere(2))), &law, &State::new(1)).unwrap();
     let length = |p: &[f64]| p.iter().map(|x| x * x).sum::<f64>().sqrt();
     let worst = draws.points.chunks(3).map(|p| (length(p) - 1.0).abs()).fold(0.0, f64::max);

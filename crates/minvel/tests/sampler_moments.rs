@@ -115,12 +115,26 @@ fn bingham() -> Target {
 }
 
 fn torus() -> Target {
-    Target::by_quadrature(Torus(2), Coupled, &[|x| x[0].cos(), |x| x[1].sin(), |x| (x[0] - x[1]).cos(), |x| x[1].cos().powi(2)])
+    Target::by_quadrature(
+        Torus(2),
+        Coupled,
+        &[|x| x[0].cos(), |x| x[1].sin(), |x| (x[0] - x[1]).cos(), |x| x[1].cos().powi(2)],
+    )
 }
 
 fn chains(step: f64) -> Chains {
     let adaptation = Adaptation::RobbinsMonro { target: 0.6 };
-    Chains { count: 256, step, adaptation, warm_up: 300, draws: 100, thin: 4, seed: 11, threads: 1, ..Chains::default() }
+    Chains {
+        count: 256,
+        step,
+        adaptation,
+        warm_up: 300,
+        draws: 100,
+        thin: 4,
+        seed: 11,
+        threads: 1,
+        ..Chains::default()
+    }
 }
 
 fn langevin(m: Arc<dyn Manifold>) -> Repeated {
@@ -129,7 +143,8 @@ fn langevin(m: Arc<dyn Manifold>) -> Repeated {
 
 /// Corrected samplers are right at a step so large that the uncorrected one is wrong.
 fn reached(target: Target) {
-    let run = |sampler: &dyn Sampler, chains: Chains| chains.run::<f32>(sampler, &*target.energy, &State::new(1)).unwrap();
+    let run =
+        |sampler: &dyn Sampler, chains: Chains| chains.run::<f32>(sampler, &*target.energy, &State::new(1)).unwrap();
     let metropolis = run(&Metropolis::on(target.manifold.clone()), chains(0.1));
     let hamiltonian = run(&Hamiltonian::on(target.manifold.clone(), 5), chains(0.1));
     for (name, draws) in [("Metropolis", &metropolis), ("Hamiltonian", &hamiltonian)] {
@@ -177,7 +192,13 @@ struct Disturbed<F> {
 }
 
 impl<F: Flow> Flow for Disturbed<F> {
-    fn step<'g>(&self, energy: EnergyOf<'_, 'g>, from: Particles<'g>, pace: Pace<'g>, noise: Noise<'g>) -> Displacement<'g> {
+    fn step<'g>(
+        &self,
+        energy: EnergyOf<'_, 'g>,
+        from: Particles<'g>,
+        pace: Pace<'g>,
+        noise: Noise<'g>,
+    ) -> Displacement<'g> {
         let noise = Noise::given(self.loudness * noise.like(from.at));
         self.flow.step(energy, from, Pace { temper: self.temper, ..pace }, noise)
     }
@@ -220,7 +241,15 @@ fn unadjusted_steps_on_the_sphere_are_right_to_first_order() {
     let flow = || RiemannianLangevin { manifold: target.manifold.clone(), form: Form::Geodesic };
     let run = |step: f64, loudness: f64| {
         let sampler = Repeated::on(target.manifold.clone(), Disturbed { flow: flow(), loudness, temper: 1.0 });
-        let chains = Chains { count: 4096, step, warm_up: (3.0 / step) as u32, draws: 10, thin: (1.0 / step) as u32, threads: 1, ..Chains::default() };
+        let chains = Chains {
+            count: 4096,
+            step,
+            warm_up: (3.0 / step) as u32,
+            draws: 10,
+            thin: (1.0 / step) as u32,
+            threads: 1,
+            ..Chains::default()
+        };
         chains.run::<f32>(&sampler, &*target.energy, &State::new(1)).unwrap()
     };
     let (coarse, fine, loud) = (run(0.1, 1.0), run(0.05, 1.0), run(0.05, 1.1));

@@ -46,7 +46,13 @@ fn run(flow: impl Flow + 'static, law: &dyn Energy, chains: Chains, start: Optio
 struct Tempered<F>(F, f64);
 
 impl<F: Flow> Flow for Tempered<F> {
-    fn step<'g>(&self, energy: EnergyOf<'_, 'g>, from: Particles<'g>, pace: Pace<'g>, noise: Noise<'g>) -> Displacement<'g> {
+    fn step<'g>(
+        &self,
+        energy: EnergyOf<'_, 'g>,
+        from: Particles<'g>,
+        pace: Pace<'g>,
+        noise: Noise<'g>,
+    ) -> Displacement<'g> {
         self.0.step(energy, from, Pace { temper: self.1, ..pace }, noise)
     }
 }
@@ -59,7 +65,11 @@ fn stein_particles_come_to_rest_at_the_law_the_closer_the_more_there_are() {
         let chains = Chains { count, step: 0.2, warm_up: 1500, draws: 1, thin: 1, threads: 1, ..Chains::default() };
         let draws = run(Tempered(stein, temper), &law, chains, None);
         let mean = |f: &dyn Fn(f64) -> f64| draws.points.iter().map(|x| f(*x)).sum::<f64>() / count as f64;
-        println!("{count} particles, temper {temper}: mean {:.5}, variance {:.5}", mean(&|x| x), mean(&|x| (x - 1.0).powi(2)));
+        println!(
+            "{count} particles, temper {temper}: mean {:.5}, variance {:.5}",
+            mean(&|x| x),
+            mean(&|x| (x - 1.0).powi(2))
+        );
         (mean(&|x| x), mean(&|x| (x - 1.0).powi(2)))
     };
     let errors: Vec<f64> = [16, 32, 64].map(|count| (moments(count, 1.0).1 - 1.0).abs()).to_vec();
@@ -73,7 +83,13 @@ fn stein_particles_come_to_rest_at_the_law_the_closer_the_more_there_are() {
 struct Official(Blend);
 
 impl Flow for Official {
-    fn step<'g>(&self, energy: EnergyOf<'_, 'g>, from: Particles<'g>, pace: Pace<'g>, noise: Noise<'g>) -> Displacement<'g> {
+    fn step<'g>(
+        &self,
+        energy: EnergyOf<'_, 'g>,
+        from: Particles<'g>,
+        pace: Pace<'g>,
+        noise: Noise<'g>,
+    ) -> Displacement<'g> {
         let z = self.0.langevin_share.sqrt() * noise.like(from.at);
         self.0.step(energy, from, pace, Noise::given(z))
     }
@@ -83,7 +99,16 @@ impl Flow for Official {
 fn blended_particles_have_the_variance_of_the_law_and_with_the_official_noise_they_have_not() {
     let blend = Blend::convex(0.5, Stein { kernel: Kernel::Gaussian(Bandwidth::Fixed(0.5)), ..Stein::default() });
     let law = Gaussian::isotropic(&[0.0], 1.0);
-    let chains = Chains { count: 100, step: 0.02, warm_up: 300, draws: 10, thin: 40, replicas: 10, threads: 1, ..Chains::default() };
+    let chains = Chains {
+        count: 100,
+        step: 0.02,
+        warm_up: 300,
+        draws: 10,
+        thin: 40,
+        replicas: 10,
+        threads: 1,
+        ..Chains::default()
+    };
     let variance = |flow: Arc<dyn Flow>| {
         let draws = run(Shared(flow), &law, chains.clone(), None);
         let found = draws.replica_means(|x| x[0] * x[0]);
@@ -102,7 +127,13 @@ fn blended_particles_have_the_variance_of_the_law_and_with_the_official_noise_th
 struct Shared(Arc<dyn Flow>);
 
 impl Flow for Shared {
-    fn step<'g>(&self, energy: EnergyOf<'_, 'g>, from: Particles<'g>, pace: Pace<'g>, noise: Noise<'g>) -> Displacement<'g> {
+    fn step<'g>(
+        &self,
+        energy: EnergyOf<'_, 'g>,
+        from: Particles<'g>,
+        pace: Pace<'g>,
+        noise: Noise<'g>,
+    ) -> Displacement<'g> {
         self.0.step(energy, from, pace, noise)
     }
 }
@@ -114,7 +145,16 @@ fn birth_and_death_move_mass_between_modes_that_langevin_dynamics_cannot_leave()
     let share = |flow: Arc<dyn Flow>, count: usize| {
         // Half of the particles in each mode.
         let start: Vec<f32> = (0..count).map(|i| if i % 2 == 0 { -4.0 } else { 4.0 }).collect();
-        let chains = Chains { count, step: 0.05, warm_up: 160, draws: 10, thin: 20, replicas: 16, threads: 1, ..Chains::default() };
+        let chains = Chains {
+            count,
+            step: 0.05,
+            warm_up: 160,
+            draws: 10,
+            thin: 20,
+            replicas: 16,
+            threads: 1,
+            ..Chains::default()
+        };
         let draws = run(Shared(flow), &law, chains, Some(&start));
         let share = draws.replica_means(|x| if x[0] < 0.0 { 1.0 } else { 0.0 });
         println!("{count} particles: share of the left mode {:.4} ± {:.4}", share.mean, share.std_error);

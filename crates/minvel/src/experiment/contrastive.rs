@@ -2,7 +2,7 @@
 //!
 //! **Statement.** J(θ) on the training set after training by CD-1 with and without control variate, MVL (each over step
 //! sizes), sliced and exact score matching; same network, same start values, batches and noise.
-//! **Source.** wang2020mvl Figure 2 (CD-1); METHODS 4.3, 8.
+//! **Source.** wang2020mvl, figure on CD-1; METHODS 4.3, 8.
 //! **Checked by** its own claims, tests/experiment_planar.rs.
 
 use super::planar::{Data, Learning, Models, points};
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// The line in the list.
 pub const ENTRY: Entry = Entry {
     name: "cd1",
-    source: "Figure of section 5.1 on CD-1",
+    source: "Figure on CD-1",
     about: "Score-matching loss after training by contrastive divergence with and without control variate",
     settings: include_str!("../../../../experiments/cd1.toml"),
     check: |config| Ok(Box::new(Divergences::check(config)?)),

@@ -54,9 +54,7 @@ impl Adaptation {
                 let factor = running.less_equal(target).select(g.scalar(0.98), g.scalar(1.02));
                 (step * factor).max(low).min(high)
             }
-            Adaptation::RobbinsMonro { target } => {
-                step * ((acceptance - target) * (-0.6 * count.log1p()).exp()).exp()
-            }
+            Adaptation::RobbinsMonro { target } => step * ((acceptance - target) * (-0.6 * count.log1p()).exp()).exp(),
         };
         (step, after)
     }

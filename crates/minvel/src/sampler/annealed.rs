@@ -104,8 +104,7 @@ impl Annealing {
         }
         let (step, running) = self.adaptation.next(pace, accepted * (1.0 / self.moves as f64), graph.step());
         let watched = Divergence::watch(first, Spot { energy: spot.energy + weighed, ..spot }, graph.step());
-        let updates =
-            [(at, spot.at), (log_weight, weighed), (pace.0, step), (pace.1, running), (first, watched)];
+        let updates = [(at, spot.at), (log_weight, weighed), (pace.0, step), (pace.1, running), (first, watched)];
         Annealed {
             annealing: self.clone(),
             chains,
@@ -140,7 +139,7 @@ pub struct Annealed<T: Real> {
 }
 
 impl<T: Real> Annealed<T> {
-    /// All temperatures, from points of the base law, or in reverse from the given points of the target.
+    /// All temperatures, from given points of the law it starts from; where there are none, from fresh ones of the base law.
     pub fn run(
         &mut self,
         state: &mut State<T>,
@@ -149,7 +148,7 @@ impl<T: Real> Annealed<T> {
         seed: u64,
     ) -> Result<LogWeights, Divergence> {
         let Annealing { reversed, step, adaptation, ref sampler, ref schedule, .. } = self.annealing;
-        assert!(reversed == points.is_some(), "annealing: points of the target are for the way back, and needed there");
+        assert!(!reversed || points.is_some(), "annealing: the way back starts from points of the target");
         let (rows, m) = (self.chains, sampler.manifold().ambient());
         if points.is_none() {
             self.base.run(state, &[], Clock { seed, step: 0 });

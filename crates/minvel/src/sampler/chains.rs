@@ -57,12 +57,7 @@ impl Default for Chains {
 
 impl Chains {
     /// The programs of a sampler for an energy of the graph (which may have inputs of its own).
-    pub fn compile<'g, T: Real>(
-        &self,
-        graph: &'g Graph,
-        sampler: &dyn Sampler,
-        energy: EnergyOf<'_, 'g>,
-    ) -> Walk<T> {
+    pub fn compile<'g, T: Real>(&self, graph: &'g Graph, sampler: &dyn Sampler, energy: EnergyOf<'_, 'g>) -> Walk<T> {
         assert!(self.count > 0 && self.draws > 0 && self.thin > 0, "chains: {self:?} draws nothing");
         let options = Options { replicas: self.replicas, threads: self.threads, ..Options::default() };
         let (rows, m) = (self.count, sampler.manifold().ambient());
@@ -79,11 +74,8 @@ impl Chains {
         let base = sampler.manifold().sample_base(graph, rows, STREAM);
         let moved = sampler.transition(energy, spot, pace.0, STREAM);
         let mean = moved.acceptance.map(|a| a.mean_rows());
-        let mut updates = vec![
-            (spot.at, moved.to.at),
-            (spot.energy, moved.to.energy),
-            (spot.gradient, moved.to.gradient),
-        ];
+        let mut updates =
+            vec![(spot.at, moved.to.at), (spot.energy, moved.to.energy), (spot.gradient, moved.to.gradient)];
         updates.push((first, Divergence::watch(first, moved.to, graph.step())));
         if let Some(mean) = mean.filter(|_| self.adaptation != Adaptation::Fixed) {
             let (step, running) = self.adaptation.next(pace, mean, graph.step());

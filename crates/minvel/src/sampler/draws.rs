@@ -26,7 +26,10 @@ pub struct Divergence {
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Divergence { step, replica, chain } = self;
-        write!(f, "chain {chain} of replica {replica} is no longer finite after step {step}: is the step size too large?")
+        write!(
+            f,
+            "chain {chain} of replica {replica} is no longer finite after step {step}: is the step size too large?"
+        )
     }
 }
 

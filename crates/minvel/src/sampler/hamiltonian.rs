@@ -3,8 +3,8 @@
 //! **Statement.** H(x, p) = E(x) + ½|p|²_x. Kick p ← p − ½ε grad E, drift (x, p) ← the geodesic from x with velocity p
 //! after time ε, kick; L times; accept with probability min(1, e^{H − H'}).
 //! **Source.** METHODS 4.6 (half kick, drift, 10×(kick, drift), half kick: L = 11); neal2011hmc; byrne2013geodesic.
-//! **Conventions.** Unit mass: p is normal in the metric and drawn anew at each step. ε is here a time, so that a step of
-//! length 1 makes noise of variance ε², not 2ε.
+//! **Conventions.** Unit mass: p is normal in the metric and drawn anew for each trajectory. ε is a time here: one leapfrog
+//! step spreads by ε²|p|², where a Langevin step spreads by 2ε.
 //! **Error.** None: the geodesic flow keeps the volume and kicks shear it, and both can be run back. H' − H = O(ε²).
 //! **Checked by** tests/sampler_facts.rs (F51), tests/sampler_laws.rs, tests/annealed.rs (F48, F49).
 
@@ -76,13 +76,7 @@ impl Sampler for Hamiltonian {
         &*self.manifold
     }
 
-    fn transition<'g>(
-        &self,
-        energy: EnergyOf<'_, 'g>,
-        from: Spot<'g>,
-        step: Expr<'g>,
-        stream: u32,
-    ) -> Transition<'g> {
+    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
         let m = &*self.manifold;
         let p = m.tangent_normal(from.at, from.at.graph().normal_like(stream, from.at));
         let (there, q) = leapfrog(m, energy, from, p, step, self.leapfrogs);

@@ -63,13 +63,7 @@ impl Sampler for Metropolis {
         &*self.manifold
     }
 
-    fn transition<'g>(
-        &self,
-        energy: EnergyOf<'_, 'g>,
-        from: Spot<'g>,
-        step: Expr<'g>,
-        stream: u32,
-    ) -> Transition<'g> {
+    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
         let flow = RiemannianLangevin { manifold: self.manifold.clone(), form: Form::Chart };
         let pace = Pace::sampling(step);
         let chart = self.chart(from.at, substream(stream, 1));

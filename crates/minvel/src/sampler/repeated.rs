@@ -41,13 +41,7 @@ impl Sampler for Repeated {
         &*self.manifold
     }
 
-    fn transition<'g>(
-        &self,
-        energy: EnergyOf<'_, 'g>,
-        from: Spot<'g>,
-        step: Expr<'g>,
-        stream: u32,
-    ) -> Transition<'g> {
+    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
         let particles = Particles::from(from.at);
         let noise = Noise::drawn(Law::Gaussian, stream);
         let moved = self.flow.step(&from.tangent(), particles, Pace::sampling(step), noise);

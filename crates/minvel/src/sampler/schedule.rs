@@ -46,6 +46,16 @@ impl Schedule {
             }
         };
         // The ends are exact, whatever rounding says.
-        (0..count).map(|k| if k == 0 { 0.0 } else if k == last { 1.0 } else { value(k) }).collect()
+        (0..count)
+            .map(|k| {
+                if k == 0 {
+                    0.0
+                } else if k == last {
+                    1.0
+                } else {
+                    value(k)
+                }
+            })
+            .collect()
     }
 }
