@@ -11,15 +11,15 @@ pub enum Init {
     Constant(f64),
     /// N(0, σ²) with the given σ.
     Normal(f64),
-    /// U(±√(6/(fan_in + fan_out))) [glorot2010].
+    /// U(±√(6/(fan_in + fan_out))) (glorot2010).
     GlorotUniform,
-    /// N(0, 2/(fan_in + fan_out)) [glorot2010].
+    /// N(0, 2/(fan_in + fan_out)) (glorot2010).
     GlorotNormal,
-    /// U(±√(6/fan_in)) [he2015].
+    /// U(±√(6/fan_in)) (he2015).
     HeUniform,
-    /// N(0, 2/fan_in) [he2015].
+    /// N(0, 2/fan_in) (he2015).
     HeNormal,
-    /// A random matrix with orthonormal rows or columns, whichever are fewer [saxe2014orthogonal].
+    /// A random matrix with orthonormal rows or columns, whichever are fewer (saxe2014orthogonal).
     Orthogonal,
 }
 

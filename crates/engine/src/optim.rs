@@ -17,7 +17,7 @@ pub enum Rule {
         /// μ.
         momentum: f64,
     },
-    /// TensorFlow 1 [tieleman2012rmsprop]: s ← ρs + (1−ρ)g², s₀ = 1; θ ← θ − η·g/√(s + ε).
+    /// TensorFlow 1 (tieleman2012rmsprop): s ← ρs + (1−ρ)g², s₀ = 1; θ ← θ − η·g/√(s + ε).
     RmsPropTf {
         /// ρ.
         decay: f64,
@@ -31,7 +31,7 @@ pub enum Rule {
         /// ε, outside the root.
         epsilon: f64,
     },
-    /// Adam [kingma2015adam] with bias correction; `decay` > 0 is AdamW's decoupled weight decay [loshchilov2019adamw].
+    /// Adam (kingma2015adam) with bias correction; `decay` > 0 is AdamW's decoupled weight decay (loshchilov2019adamw).
     Adam {
         /// β₁.
         first: f64,

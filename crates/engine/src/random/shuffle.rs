@@ -1,4 +1,4 @@
-//! Permutations computed element by element: keyed Feistel networks with cycle walking [black2002ciphers].
+//! Permutations computed element by element: keyed Feistel networks with cycle walking (black2002ciphers).
 
 use super::{Draw, Key, Site, philox};
 
