@@ -6,7 +6,7 @@
 //! **Conventions.** Each row is a chain. A step is a pure function of the state ([`Spot`]) and of the clock's random
 //! numbers; it returns the new state and its acceptance. τ = 1: q itself is targeted.
 //! **Error.** That of each sampler; states that are not finite are reported ([`Divergence`]), never passed on.
-//! **Checked by** tests/sampler_laws.rs, tests/sampler_facts.rs (F51), tests/annealed.rs (F47–F50).
+//! **Checked by** tests/sampler_laws.rs, sampler_moments.rs, sampler_particles.rs, sampler_facts.rs (F47–F51), annealed.rs.
 
 mod adaptation;
 mod annealed;

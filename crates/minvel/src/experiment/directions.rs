@@ -200,7 +200,8 @@ impl Directions {
         };
         let (last, averaged) = (&learnt.last[..], &learnt.averaged[..]);
         let worst = last.iter().map(|q| q.divergence).fold(0.0, |a: f64, b| if b.is_nan() || b > a { b } else { a });
-        let claim = format!("{}: KL(truth‖model) is below {LIMIT:.0e} nats in every seed", self.title(name));
+        let place = if law.manifold.dim() == 1 { "S¹" } else { "S²" };
+        let claim = format!("{place}, {}: KL(truth‖model) is below {LIMIT:.0e} nats in every seed", self.title(name));
         let rule = format!("largest of {} seeds, {}, < {LIMIT:.0e}", self.seeds, format::plain(worst));
         let training = Estimate::of((0..self.seeds).map(|seed| late_loss(&learnt.looks, seed)));
         vec![

@@ -6,7 +6,7 @@
 //! energy of the manifold's base law (normal or uniform), so Z_0 = 1; for a posterior V = −log p(x|z). Weights are taken
 //! before the move. Rows are chains; ε is shared by the chains of a replica and keeps adapting.
 //! **Error.** w is unbiased, so E log(mean w) ≤ log Z forward and −E log(mean w) ≥ log Z in reverse: a bracket.
-//! **Checked by** tests/annealed.rs (F47–F50).
+//! **Checked by** tests/annealed.rs, tests/sampler_facts.rs (F47–F50).
 
 use super::chains::STREAM;
 use super::{Adaptation, Divergence, Hamiltonian, Metropolis, Sampler, Schedule, Spot};
