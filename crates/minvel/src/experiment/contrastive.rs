@@ -299,15 +299,23 @@ impl Table {
             Series::new(name, method).estimates(self.steps.iter().map(|&step| (step, self.loss(of(step)))))
         };
         let title = format!("After {} iterations", self.iterations);
-        Lines::new(&title, Axis::log("step size ε"), Axis::linear("score-matching loss J on the training set"))
-            .with(
-                over("CD-1, no control variate", "cd-1", &|step| Method::Contrastive { step, reduced: false })
-                    .dashed(Dash::Dashed),
-            )
-            .with(over("CD-1", "cd-1", &|step| Method::Contrastive { step, reduced: true }))
-            .with(over("MVL", "mvl", &|step| Method::MinimumVelocity { step }))
-            .with(over("SSM", "ssm", &|_| Method::Sliced { reduced: false }).dashed(Dash::Dotted))
-            .with(over("SSM-VR", "ssm-vr", &|_| Method::Sliced { reduced: true }).dashed(Dash::Dotted))
-            .with(over("exact score matching", "sm", &|_| Method::Exact).dashed(Dash::Dotted))
+        let intervals = self.reached.iter().map(|(method, _)| self.loss(*method).interval(2.0));
+        let whole = |(low, high): (f64, f64), (a, b): (f64, f64)| (low.min(a), high.max(b));
+        let (low, high) = intervals.fold((f64::INFINITY, f64::NEG_INFINITY), whole);
+        let margin = 0.05 * (high - low);
+        Lines::new(
+            &title,
+            Axis::log("step size ε"),
+            Axis::linear("score-matching loss J on the training set").over(low - margin, high + margin),
+        )
+        .with(
+            over("CD-1, no control variate", "cd-1", &|step| Method::Contrastive { step, reduced: false })
+                .dashed(Dash::Dashed),
+        )
+        .with(over("CD-1, control variate", "cd-1", &|step| Method::Contrastive { step, reduced: true }))
+        .with(over("MVL", "mvl", &|step| Method::MinimumVelocity { step }))
+        .with(over("SSM", "ssm", &|_| Method::Sliced { reduced: false }).dashed(Dash::Dotted))
+        .with(over("SSM-VR", "ssm-vr", &|_| Method::Sliced { reduced: true }).dashed(Dash::Dotted))
+        .with(over("exact score matching", "sm", &|_| Method::Exact).dashed(Dash::Dotted))
     }
 }
