@@ -54,6 +54,8 @@ struct Reached {
     sliced: Vec<f64>,
 }
 
+/// Trainings of each kind at the least, as in the paper: claims are about the scatter of seeds.
+const FEWEST_SEEDS: usize = 3;
 /// How many standard errors apart two methods may be that do the same.
 const SAME: f64 = 2.0;
 /// How many standard errors apart two methods must be that do not.
@@ -128,15 +130,13 @@ impl Method {
 
 impl Divergences {
     fn check(config: &Config) -> Result<Self, Error> {
-        let this: Divergences = config.read()?;
+        let mut this: Divergences = config.read()?;
+        this.seeds = this.seeds.max(FEWEST_SEEDS);
         this.learning.check(config)?;
         let positive = |key: &str, x: f64| if x > 0.0 { Ok(()) } else { Err(config.refuse(key, "must be positive")) };
         positive("points", this.points as f64)?;
         this.step_sizes.iter().try_for_each(|&e| positive("step_sizes", e))?;
         this.iterations.iter().try_for_each(|&i| positive("iterations", i.into()))?;
-        if this.seeds < 3 {
-            return Err(config.refuse("seeds", "must be at least 3: claims are about the scatter of seeds"));
-        }
         if this.iterations.is_empty() || !this.step_sizes.iter().any(|e| *e <= SMALL) {
             return Err(
                 config.refuse("step_sizes", &format!("needs one of at most {SMALL:e}, and `iterations` one number"))
