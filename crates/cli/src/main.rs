@@ -3,8 +3,17 @@
 //! Exit status: 0 done, 1 failed while working, 2 bad input (nothing was written), 130 interrupted (can be resumed).
 
 mod claims;
+mod data;
+mod evaluate;
+mod fit;
+mod inspect;
+mod plot;
 mod progress;
+mod report;
 mod reproduce;
+mod sample;
+mod score;
+mod stop;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -12,7 +21,10 @@ use std::process::ExitCode;
 /// Learn energies from data by minimum velocity learning.
 #[derive(Parser)]
 #[command(version, max_term_width = 100, disable_help_subcommand = true)]
-#[command(after_help = "Begin with: minvel reproduce synthetic --quick")]
+#[command(after_help = "\
+Begin with:
+  minvel fit quakes.csv --out quakes     a density, a map and an honest score from a file of points
+  minvel reproduce synthetic --quick     the experiments of the paper, in minutes")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -20,6 +32,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Fit(Box<fit::Arguments>),
+    Score(score::Arguments),
+    Sample(sample::Arguments),
+    Evaluate(evaluate::Arguments),
+    Plot(plot::Arguments),
+    Report(report::Arguments),
+    Inspect(inspect::Arguments),
+    Data(data::Arguments),
     Reproduce(reproduce::Arguments),
 }
 
@@ -37,6 +57,14 @@ fn main() -> ExitCode {
     // clap itself prints and exits with 2 for arguments it cannot read, with 0 for --help and --version
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
+        Command::Fit(arguments) => fit::run(*arguments),
+        Command::Score(arguments) => score::run(&arguments),
+        Command::Sample(arguments) => sample::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Plot(arguments) => plot::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Data(arguments) => data::run(arguments),
         Command::Reproduce(arguments) => reproduce::run(arguments),
     };
     match outcome {

@@ -234,15 +234,7 @@ fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
 }
 
 fn perform(jobs: &[Job], arguments: &Arguments, folder: &Path) -> Result<Vec<Report>, Failure> {
-    let stop = Stop::default();
-    let asked = stop.clone();
-    let handler = move || {
-        if asked.ask() {
-            std::process::exit(130);
-        }
-        eprintln!("\nstopping at the next safe place (Ctrl-C again to stop at once)");
-    };
-    ctrlc::set_handler(handler).expect("no other handler is set");
+    let stop = crate::stop::on_signal();
     let failure = |error| match error {
         Error::Interrupted => {
             Failure::Interrupted(format!("interrupted; go on with: minvel reproduce --resume {}", folder.display()))

@@ -1,5 +1,6 @@
 //! Programs on the CPU: by row tiles, one core per tile, lanes are rows.
 
+mod bound;
 mod chain;
 mod describe;
 mod gemm;
@@ -14,9 +15,13 @@ mod tiling;
 mod vector;
 mod views;
 
+pub(crate) use bound::Bound;
 pub use isa::Isa;
+#[cfg(feature = "cuda")]
+pub(crate) use lower::pack;
 pub(crate) use lower::plan;
-pub(crate) use plan::{Named, Plan};
-pub use run::Clock;
-pub use run::Execute;
-pub(crate) use run::{Executor, External};
+#[cfg(feature = "cuda")]
+pub(crate) use plan::Named;
+pub use run::{Clock, Execute};
+#[cfg(feature = "cuda")]
+pub(crate) use views::regroup;

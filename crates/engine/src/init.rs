@@ -1,7 +1,7 @@
 //! Start values of parameters: pure functions of (seed, replica, stream).
 
 use crate::math::Real;
-use crate::program::State;
+use crate::state::State;
 use crate::random::{Draw, Key, Stream};
 
 /// A law for start values. Fans are those of a matrix `[in, out]` unless given.

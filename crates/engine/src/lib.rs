@@ -19,7 +19,10 @@
 //! ```
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod derive;
+mod device;
 mod expr;
 mod functions;
 mod graph;
@@ -32,12 +35,15 @@ pub mod random;
 pub mod reference;
 mod shape;
 mod simplify;
+mod state;
 
 pub use cpu::{Clock, Isa};
 pub use derive::{difference, grad, jvp, vjp};
+pub use device::{Card, Device, DeviceError, Precision, cards};
 pub use expr::{Expr, Operand, concat};
 pub use graph::Graph;
 pub use op::{Binary, Op, Unary, Window};
-pub use program::{Options, Program, State};
+pub use program::{Options, Program};
 pub use random::Draw;
 pub use shape::Shape;
+pub use state::State;

@@ -7,7 +7,7 @@ use crate::derive::grad;
 use crate::expr::Expr;
 use crate::math::Real;
 use crate::op::Op;
-use crate::program::State;
+use crate::state::State;
 
 /// How a gradient becomes a step.
 #[derive(Clone, Copy, Debug, PartialEq)]

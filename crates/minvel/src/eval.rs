@@ -7,10 +7,12 @@
 //! **Error.** Standard errors are estimates themselves, by a relative 1/√(2n) for n normal samples.
 //! **Checked by** tests/eval.rs.
 
+mod goodness;
 mod line;
 mod moments;
 mod on_grid;
 
+pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit};
 pub use line::Line;
 pub use moments::Moments;
 pub use on_grid::OnGrid;

@@ -8,12 +8,15 @@
 //! an argument (a stream of the program); all formulas are expressions of [`minvel_engine`], so they can be
 //! differentiated, compiled and run for many replicas at once.
 
+pub mod data;
+pub mod density;
 pub mod diagnostics;
 pub mod energy;
 mod error;
 pub mod eval;
 pub mod experiment;
 pub mod file;
+pub mod fit;
 pub mod flow;
 pub mod kernel;
 pub mod manifold;

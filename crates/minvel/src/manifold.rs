@@ -7,10 +7,12 @@
 
 mod euclidean;
 mod hyperbolic;
+mod normal;
 mod product;
 pub mod quadrature;
 pub(crate) mod radial;
 mod so3;
+mod space;
 mod sphere;
 mod torus;
 
@@ -18,6 +20,7 @@ pub use euclidean::Euclidean;
 pub use hyperbolic::{Hyperbolic, from_hyperboloid, to_hyperboloid};
 pub use product::Product;
 pub use so3::So3;
+pub use space::Space;
 pub use sphere::Sphere;
 pub use torus::Torus;
 
@@ -147,6 +150,11 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     /// A quadrature grid with about `resolution` points per dimension, for n ≤ 3 (`None` otherwise).
     /// On unbounded manifolds it covers geodesic distance up to `radius` from the origin.
     fn grid(&self, resolution: usize, radius: f64) -> Option<Grid>;
+
+    /// The model spaces it is a product of; `None` where it is another manifold, for which no closed forms are known.
+    fn spaces(&self) -> Option<Vec<Space>> {
+        None
+    }
 
     /// What is wrong with a point given by a user, if anything (off the manifold, out of range).
     fn check(&self, point: &[f64]) -> Result<(), String>;

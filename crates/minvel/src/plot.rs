@@ -1,25 +1,47 @@
 //! Figures as data: what is shown is a value that can be stored; how it is drawn is apart.
 //!
 //! `plot` → [`scene::Scene`] (shapes in a plane) → SVG or PNG. A new kind of figure is one file with a struct that can be
-//! laid out, and one variant of [`Plot`]. **Checked by** tests/plot.rs.
+//! laid out, and one variant of [`Plot`]. **Checked by** tests/plot.rs, tests/plot_*.rs.
 
 mod axis;
+mod bars;
+mod cloud;
+pub mod coastline;
 pub mod colour;
+pub mod density;
+mod disk;
+mod field;
 mod font;
+mod heat;
+pub mod learning;
 mod lines;
-mod mollweide;
+mod maps;
+mod matrix;
+pub mod mollweide;
 mod panel;
 mod png;
 mod polar;
+mod ranking;
+mod rose;
 pub mod scene;
 mod series;
+mod shades;
 mod svg;
 
 pub use axis::{Axis, Scale};
+pub use bars::{Bins, Histogram};
+pub use cloud::Cloud;
+pub use disk::{Disk, geodesic};
+pub use field::{Contour, Field};
+pub use heat::Heat;
 pub use lines::{Guide, Lines};
-pub use mollweide::{Map, Maps};
+pub use maps::{Map, Maps};
+pub use matrix::{Group, Matrix};
 pub use polar::{Curve, Polar};
+pub use ranking::{Entry, Ranking};
+pub use rose::{Bearings, Rose};
 pub use series::{Dash, Point, Series};
+pub use shades::{Mark, Shades};
 pub use svg::{Theme, escape};
 
 use scene::{Area, Scene};
@@ -38,6 +60,18 @@ pub enum Plot {
     Polar(Polar),
     /// Maps of the sphere with one scale of colours.
     Maps(Maps),
+    /// A function of the plane as colours.
+    Heat(Heat),
+    /// A function of the hyperbolic plane as colours.
+    Disk(Disk),
+    /// Directions in bins around a circle.
+    Rose(Rose),
+    /// Numbers in bins, with densities.
+    Histogram(Histogram),
+    /// Every coordinate against every other.
+    Matrix(Matrix),
+    /// Numbers with errors, one below another.
+    Ranking(Ranking),
     /// Several figures side by side.
     Row {
         /// From left to right.
@@ -74,6 +108,12 @@ impl Plot {
             Plot::Lines(lines) => lines.height(width),
             Plot::Polar(polar) => polar.height(width),
             Plot::Maps(maps) => maps.height(width),
+            Plot::Heat(heat) => heat.height(width),
+            Plot::Disk(disk) => disk.height(width),
+            Plot::Rose(rose) => rose.height(width),
+            Plot::Histogram(histogram) => histogram.height(width),
+            Plot::Matrix(matrix) => matrix.height(width),
+            Plot::Ranking(ranking) => ranking.height(width),
             Plot::Row { plots } => plots.iter().map(|p| p.height(width / plots.len() as f64)).fold(0.0, f64::max),
         }
     }
@@ -83,6 +123,12 @@ impl Plot {
             Plot::Lines(lines) => lines.draw(scene, area, 0.0),
             Plot::Polar(polar) => polar.draw(scene, area),
             Plot::Maps(maps) => maps.draw(scene, area),
+            Plot::Heat(heat) => heat.draw(scene, area),
+            Plot::Disk(disk) => disk.draw(scene, area),
+            Plot::Rose(rose) => rose.draw(scene, area),
+            Plot::Histogram(histogram) => histogram.draw(scene, area),
+            Plot::Matrix(matrix) => matrix.draw(scene, area),
+            Plot::Ranking(ranking) => ranking.draw(scene, area),
             Plot::Row { plots } => {
                 let names = |plot: &Plot| match plot {
                     Plot::Lines(lines) => lines.names(area.width / plots.len() as f64),

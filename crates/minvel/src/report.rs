@@ -5,6 +5,7 @@
 
 pub mod format;
 mod html;
+pub mod json;
 mod machine;
 mod markdown;
 pub mod number;
@@ -17,7 +18,7 @@ use crate::eval::Estimate;
 use crate::plot::{Plot, Theme};
 use crate::{Error, file};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What came out of an experiment, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -162,6 +163,16 @@ impl Figure {
     }
 }
 
+impl Figure {
+    /// Writes the figure as SVG and PNG; tells the paths.
+    pub fn write(&self, folder: &Path) -> Result<[PathBuf; 2], Error> {
+        let paths = ["svg", "png"].map(|ending| folder.join(format!("{}.{ending}", self.name)));
+        file::write(&paths[0], self.plot.svg(Theme::Paper).as_bytes())?;
+        file::write(&paths[1], &self.plot.png(SHARPNESS))?;
+        Ok(paths)
+    }
+}
+
 /// Pixels of a PNG for each pixel of the page.
 const SHARPNESS: f64 = 2.0;
 
@@ -203,7 +214,7 @@ impl Report {
 
     /// The truth.
     pub fn json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("a report is plain data")
+        json::text(self).expect("a report is plain data")
     }
 
     /// The truth, read back.
@@ -226,8 +237,7 @@ impl Report {
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
         file::create_folder(folder)?;
         for figure in &self.figures {
-            file::write(&folder.join(format!("{}.svg", figure.name)), figure.plot.svg(Theme::Paper).as_bytes())?;
-            file::write(&folder.join(format!("{}.png", figure.name)), &figure.plot.png(SHARPNESS))?;
+            figure.write(folder)?;
         }
         file::write(&folder.join("report.md"), self.markdown().as_bytes())?;
         file::write(&folder.join("report.html"), self.html().as_bytes())?;

@@ -23,7 +23,9 @@ use std::time::Instant;
 pub struct Trainer {
     /// What is trained: the name of its checkpoint, and of its bar on the screen.
     pub name: String,
-    /// Steps in all.
+    /// Number of the first step: that of an earlier training which this one goes on with, or 0.
+    pub from: u32,
+    /// Number of the step before which it ends.
     pub steps: u32,
     /// Steps between two looks at the loss.
     pub block: u32,
@@ -96,7 +98,7 @@ impl Training {
 impl Trainer {
     /// A training of so many steps, looked at about a hundred times; the loss is output 0.
     pub fn new(name: &str, steps: u32, seed: u64) -> Self {
-        Trainer { name: name.to_string(), steps, block: (steps / 100).max(1), seed, loss: 0 }
+        Trainer { name: name.to_string(), from: 0, steps, block: (steps / 100).max(1), seed, loss: 0 }
     }
 
     /// Runs all steps on `state`, from the desk's checkpoint if there is one.
@@ -138,8 +140,9 @@ impl Trainer {
     }
 
     fn resume<T: Scalar>(&self, state: &mut State<T>, desk: &Desk) -> Result<(u32, Training), Error> {
-        let Some(path) = desk.checkpoint(&self.name) else { return Ok((0, Training::default())) };
-        let Some(checkpoint) = Checkpoint::<T>::read_if_there(&path)? else { return Ok((0, Training::default())) };
+        let fresh = (self.from, Training::default());
+        let Some(path) = desk.checkpoint(&self.name) else { return Ok(fresh) };
+        let Some(checkpoint) = Checkpoint::<T>::read_if_there(&path)? else { return Ok(fresh) };
         checkpoint.belongs_to(&path, &desk.purpose(&self.name), state)?;
         let note: Note = checkpoint.note(&path)?;
         desk.resumed(note.seconds);

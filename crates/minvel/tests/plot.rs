@@ -1,6 +1,6 @@
 //! Figures: geometry, colours, and pictures to look at (set MINVEL_FIGURES to a folder to keep them).
 
-use minvel::plot::{Axis, Curve, Dash, Lines, Map, Maps, Plot, Polar, Series, Theme, colour};
+use minvel::plot::{Axis, Curve, Dash, Lines, Map, Maps, Plot, Polar, Series, Shades, Theme, colour};
 use std::f64::consts::{PI, TAU};
 
 fn bias_like() -> Lines {
@@ -40,7 +40,7 @@ fn sphere() -> Maps {
     let f =
         |shift: f64| move |a: f64, b: f64| 3.0 * (a.cos() * (b - 1.0).cos() + 0.3 * (3.0 * b).sin() * a.sin() + shift);
     let maps = vec![Map::of("ground truth", 60, 120, f(0.0)), Map::of("learnt", 60, 120, f(0.03))];
-    Maps { maps, label: "−log density (nats)".into() }
+    Maps::new(maps, Shades::new("−log density (nats)"))
 }
 
 fn learning_curve() -> Lines {
@@ -98,6 +98,7 @@ fn nothing_leaves_the_page() {
             match shape {
                 Shape::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
                 Shape::Text(text) => assert!(inside(text.at), "{name}: {text:?}"),
+                Shape::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
                 Shape::Picture(p) => assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom()))),
             }
         }

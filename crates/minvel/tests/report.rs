@@ -125,3 +125,21 @@ fn several_reports_make_one() {
     assert_eq!(whole.config["two"]["rate"], 1e-3);
     assert_eq!(whole.score(), (2, 4));
 }
+
+#[test]
+fn lists_of_numbers_stand_on_one_line_and_everything_else_on_its_own() {
+    let value = serde_json::json!({
+        "list": [1, 2.5, null, "inf"], "words": ["a", "b"], "empty": [], "none": {},
+        "rows": [[1, 2], [3]], "objects": [{ "x": 1 }], "name": "n"
+    });
+    let text = minvel::report::json::text(&value).unwrap();
+    assert!(text.contains("\"list\": [1, 2.5, null, \"inf\"]"), "{text}");
+    assert!(text.contains("\"words\": [\n    \"a\",\n    \"b\"\n  ]"), "{text}");
+    assert!(text.contains("\"rows\": [\n    [1, 2],\n    [3]\n  ]"), "{text}");
+    assert!(text.contains("\"empty\": []") && text.contains("\"none\": {}"), "{text}");
+    assert!(text.contains("\"objects\": [\n    {\n      \"x\": 1\n    }\n  ]"), "{text}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    let numbers = [0.1f32, -1e-7, 3.0];
+    let text = minvel::report::json::text(&numbers).unwrap();
+    assert_eq!((text.as_str(), serde_json::from_str::<[f32; 3]>(&text).unwrap()), ("[0.1, -1e-7, 3.0]", numbers));
+}

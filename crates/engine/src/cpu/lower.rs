@@ -395,7 +395,7 @@ fn space(dims: &[usize]) -> Vec<usize> {
 }
 
 /// Non-overlapping places for buffers that live over closed intervals of instructions: first fit.
-fn pack(mut intervals: Vec<(usize, usize, usize, usize)>) -> (HashMap<usize, usize>, usize) {
+pub(crate) fn pack(mut intervals: Vec<(usize, usize, usize, usize)>) -> (HashMap<usize, usize>, usize) {
     // (first use, last use, length, buffer); larger ones first at equal start keeps the arena tight.
     intervals.sort_by_key(|&(start, _, len, _)| (start, std::cmp::Reverse(len)));
     let mut placed: Vec<(usize, usize, usize, usize)> = vec![]; // (offset, end, first, last)

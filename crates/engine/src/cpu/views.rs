@@ -65,7 +65,7 @@ pub(crate) fn views(graph: &Graph, live: &[bool]) -> Vec<View> {
 }
 
 /// Strides of the same entries under other axes, if they can be expressed.
-fn regroup(from: &[usize], strides: &[usize], to: &[usize]) -> Option<Vec<usize>> {
+pub(crate) fn regroup(from: &[usize], strides: &[usize], to: &[usize]) -> Option<Vec<usize>> {
     let (mut i, mut j) = (0, 0);
     let mut result = vec![0; to.len()];
     while i < from.len() || j < to.len() {

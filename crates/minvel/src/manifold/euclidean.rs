@@ -4,7 +4,7 @@
 //! **Error.** None but rounding; the grid is the midpoint rule in the box [−radius, radius]ⁿ. **Checked by**
 //! tests/manifold_laws.rs.
 
-use super::{Grid, Manifold, Metric, check_numbers, quadrature, radial};
+use super::{Grid, Manifold, Metric, Space, check_numbers, quadrature, radial};
 use minvel_engine::{Draw, Expr, Graph};
 use std::f64::consts::TAU;
 use std::fmt;
@@ -92,6 +92,10 @@ impl Manifold for Euclidean {
     fn grid(&self, resolution: usize, radius: f64) -> Option<Grid> {
         let line = || quadrature::midpoint(-radius, radius, resolution);
         (1..=3).contains(&self.0).then(|| quadrature::tensor(line(), self.0))
+    }
+
+    fn spaces(&self) -> Option<Vec<Space>> {
+        Some(vec![Space::Euclidean(self.0)])
     }
 
     fn check(&self, point: &[f64]) -> Result<(), String> {

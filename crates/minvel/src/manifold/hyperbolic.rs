@@ -8,7 +8,7 @@
 //! rounding errors: settled points stay within [`Hyperbolic::EDGE`], ρ ≤ 14.5.
 //! **Checked by** tests/manifold_laws.rs, tests/manifold_facts.rs (F32).
 
-use super::{Grid, Manifold, Metric, Sphere, check_numbers, quadrature, radial};
+use super::{Grid, Manifold, Metric, Space, Sphere, check_numbers, quadrature, radial};
 use minvel_engine::{Draw, Expr, Graph, concat};
 use std::f64::consts::TAU;
 use std::fmt;
@@ -156,6 +156,10 @@ impl Manifold for Hyperbolic {
             }
         }
         Some(grid)
+    }
+
+    fn spaces(&self) -> Option<Vec<Space>> {
+        Some(vec![Space::Hyperbolic(self.0)])
     }
 
     fn check(&self, point: &[f64]) -> Result<(), String> {

@@ -6,7 +6,7 @@
 //! the factors' balls.
 //! **Checked by** tests/manifold_laws.rs.
 
-use super::{Grid, Manifold, Metric, check_numbers, quadrature, radial};
+use super::{Grid, Manifold, Metric, Space, check_numbers, quadrature, radial};
 use minvel_engine::{Expr, Graph, concat};
 use std::fmt;
 use std::sync::Arc;
@@ -151,6 +151,11 @@ impl Manifold for Product {
         }
         let grids: Option<Vec<Grid>> = self.factors.iter().map(|m| m.grid(resolution, radius)).collect();
         grids?.into_iter().reduce(|a, b| quadrature::product(&a, &b))
+    }
+
+    fn spaces(&self) -> Option<Vec<Space>> {
+        let spaces: Option<Vec<Vec<Space>>> = self.factors.iter().map(|m| m.spaces()).collect();
+        Some(spaces?.concat())
     }
 
     fn check(&self, point: &[f64]) -> Result<(), String> {

@@ -7,7 +7,7 @@
 //! point, tangent vectors at q and −q are each other's negatives. Features: the upper triangle of q qᵀ.
 //! **Error.** Rounding. **Checked by** tests/manifold_laws.rs.
 
-use super::{Grid, Manifold, Metric, Sphere, check_numbers};
+use super::{Grid, Manifold, Metric, Space, Sphere, check_numbers};
 use minvel_engine::{Expr, Graph, concat};
 use std::f64::consts::PI;
 use std::fmt;
@@ -111,6 +111,10 @@ impl Manifold for So3 {
     fn grid(&self, resolution: usize, _: f64) -> Option<Grid> {
         let cover = COVER.grid(resolution, 0.0)?;
         Some(Grid { points: cover.points, weights: cover.weights.iter().map(|w| 4.0 * w).collect() })
+    }
+
+    fn spaces(&self) -> Option<Vec<Space>> {
+        Some(vec![Space::So3])
     }
 
     fn check(&self, point: &[f64]) -> Result<(), String> {

@@ -7,7 +7,7 @@
 //! **Error.** Rounding only: exp_delta and log are expressed by x − y and sines of half angles, which do not cancel.
 //! **Checked by** tests/manifold_laws.rs, tests/manifold_facts.rs (F32, F36).
 
-use super::{Grid, Manifold, Metric, check_numbers, quadrature, radial};
+use super::{Grid, Manifold, Metric, Space, check_numbers, quadrature, radial};
 use minvel_engine::{Draw, Expr, Graph, concat};
 use std::f64::consts::PI;
 use std::fmt;
@@ -123,6 +123,10 @@ impl Manifold for Sphere {
             3 => Some(cone(&Sphere(2).grid(resolution, 0.0)?, quadrature::gauss_chebyshev(resolution))),
             _ => None,
         }
+    }
+
+    fn spaces(&self) -> Option<Vec<Space>> {
+        Some(vec![Space::Sphere(self.0)])
     }
 
     fn check(&self, point: &[f64]) -> Result<(), String> {

@@ -4,7 +4,7 @@
 //! **Source.** METHODS 3.4. **Conventions.** Settled angles lie in [−π, π); features are (cos θ₁ … cos θ_n, sin θ₁ … sin θ_n).
 //! **Error.** Rounding; the grid is uniform, of spectral accuracy for smooth functions. **Checked by** tests/manifold_laws.rs.
 
-use super::{Grid, Manifold, Metric, check_numbers, quadrature, radial};
+use super::{Grid, Manifold, Metric, Space, check_numbers, quadrature, radial};
 use minvel_engine::{Draw, Expr, Graph, concat};
 use std::f64::consts::{PI, TAU};
 use std::fmt;
@@ -101,6 +101,10 @@ impl Manifold for Torus {
 
     fn grid(&self, resolution: usize, _: f64) -> Option<Grid> {
         (1..=3).contains(&self.0).then(|| quadrature::tensor(quadrature::angles(resolution), self.0))
+    }
+
+    fn spaces(&self) -> Option<Vec<Space>> {
+        Some(vec![Space::Torus(self.0)])
     }
 
     /// Any angles will do: they are taken up to multiples of 2π.

@@ -23,17 +23,20 @@ pub struct Axis {
     /// From where to where; chosen by the data if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
+    /// Distance between numbered ticks of a linear axis; chosen by the room if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<f64>,
 }
 
 impl Axis {
     /// A linear axis whose range the data choose.
     pub fn linear(label: &str) -> Self {
-        Axis { label: label.to_string(), scale: Scale::Linear, range: None }
+        Axis { label: label.to_string(), scale: Scale::Linear, range: None, every: None }
     }
 
     /// A logarithmic axis whose range the data choose.
     pub fn log(label: &str) -> Self {
-        Axis { label: label.to_string(), scale: Scale::Log, range: None }
+        Axis { label: label.to_string(), scale: Scale::Log, range: None, every: None }
     }
 
     /// The same with a range.
@@ -41,12 +44,17 @@ impl Axis {
         Axis { range: Some([from, to]), ..self }
     }
 
+    /// The same with numbers at the multiples of a step.
+    pub fn every(self, step: f64) -> Self {
+        Axis { every: Some(step), ..self }
+    }
+
     /// The axis on the page, from one place to another; `data` are the numbers it must show.
     pub(super) fn ruler(&self, data: impl Iterator<Item = f64>, places: (f64, f64)) -> Ruler {
         let usable = |x: &f64| x.is_finite() && (self.scale == Scale::Linear || *x > 0.0);
         let (low, high) =
             data.filter(usable).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
-        let bare = Ruler { scale: self.scale, low: 0.0, high: 1.0, places };
+        let bare = Ruler { scale: self.scale, low: 0.0, high: 1.0, places, every: self.every };
         let [low, high] = self.range.unwrap_or([low, high]);
         let (a, b) = (bare.measure(low), bare.measure(high));
         let (a, b) = match (a.is_finite() && b.is_finite(), b > a) {
@@ -66,6 +74,7 @@ pub(super) struct Ruler {
     low: f64,
     high: f64,
     places: (f64, f64),
+    every: Option<f64>,
 }
 
 /// A mark on an axis: its place, and its number if it has one.
@@ -131,7 +140,8 @@ impl Ruler {
         let (low, high) = (self.value(0.0), self.value(1.0));
         let rough = (high - low) / count.max(1) as f64;
         let decade = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|f| f * decade).into_iter().find(|s| *s >= rough).unwrap_or(rough);
+        let round = || [1.0, 2.0, 5.0, 10.0].map(|f| f * decade).into_iter().find(|s| *s >= rough).unwrap_or(rough);
+        let step = self.every.unwrap_or_else(round);
         let places = (-step.log10().floor()).max(0.0) as usize;
         let slack = 1e-9 * step;
         let (first, last) = (((low - slack) / step).ceil() as i64, ((high + slack) / step).floor() as i64);

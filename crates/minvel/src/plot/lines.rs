@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::colour;
 use super::panel::{self, Panel};
 use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke, text_width};
-use super::series::{Series, legend, legend_height};
+use super::series::{Key, Series, legend, legend_height};
 use serde::{Deserialize, Serialize};
 
 /// Something to compare curves with.
@@ -22,6 +22,13 @@ pub enum Guide {
     },
     /// y = a number.
     Level {
+        /// The number.
+        at: f64,
+        /// What it says.
+        label: String,
+    },
+    /// x = a number.
+    At {
         /// The number.
         at: f64,
         /// What it says.
@@ -72,13 +79,19 @@ impl Lines {
         self
     }
 
-    fn entries(&self) -> Vec<&Series> {
-        self.series.iter().filter(|s| !s.name.is_empty()).collect()
+    /// The same with an upright line.
+    pub fn upright(mut self, at: f64, label: &str) -> Self {
+        self.guides.push(Guide::At { at, label: label.to_string() });
+        self
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.series.iter().filter(|s| !s.name.is_empty()).map(|s| Key::line(s, self.markers)).collect()
     }
 
     /// Height of the names below.
     pub(super) fn names(&self, width: f64) -> f64 {
-        legend_height(&self.entries(), width - 30.0)
+        legend_height(&self.keys(), width - 30.0)
     }
 
     pub(super) fn height(&self, width: f64) -> f64 {
@@ -96,7 +109,7 @@ impl Lines {
         // Bands do not stretch a logarithmic axis: their lower border may be near zero.
         let ys: Vec<f64> = points().map(|p| p.y).chain(self.guides.iter().filter_map(level)).collect();
         let panel = panel::frame(scene, frame, &self.title, (&self.x, &xs), (&self.y, &ys));
-        let mut occupied: Vec<(f64, f64)> = self.series.iter().flat_map(|s| dense(&places(&panel, s))).collect();
+        let mut occupied: Vec<(f64, f64)> = self.series.iter().flat_map(|s| dense(&self.places(&panel, s))).collect();
         let lines: Vec<_> = self.guides.iter().map(|guide| guide_line(&panel, guide)).collect();
         occupied.extend(lines.iter().flatten().flat_map(|line| dense(line)));
         for (guide, line) in self.guides.iter().zip(&lines) {
@@ -111,13 +124,20 @@ impl Lines {
             self.draw_curve(scene, &panel, series, rank);
         }
         let below = Area { x: area.x + 20.0, y: frame.bottom(), width: area.width - 30.0, height: names };
-        legend(scene, &self.entries(), below, self.markers);
+        legend(scene, &self.keys(), below);
+    }
+
+    /// The points of a curve on the page; those beyond a range that was asked for are left out.
+    fn places(&self, panel: &Panel, series: &Series) -> Vec<(f64, f64)> {
+        let inside = |y: f64| y.is_finite() && (self.y.range.is_none() || panel.y.shows(y));
+        let visible = series.points.iter().filter(|p| inside(p.y) && panel.x.shows(p.x));
+        visible.map(|p| panel.place(p.x, p.y)).collect()
     }
 
     /// Later curves are thinner, so that one that covers another lets it show.
     fn draw_curve(&self, scene: &mut Scene, panel: &Panel, series: &Series, rank: usize) {
         let share = rank as f64 / (self.series.len().max(2) - 1) as f64;
-        let places = places(panel, series);
+        let places = self.places(panel, series);
         if places.len() > 1 {
             scene.line(places.clone(), series.stroke(2.8 - 1.2 * share));
         }
@@ -125,12 +145,6 @@ impl Lines {
             places.into_iter().for_each(|at| series.marker(scene, at, 4.2 - 1.4 * share));
         }
     }
-}
-
-/// The points of a curve on the page.
-fn places(panel: &Panel, series: &Series) -> Vec<(f64, f64)> {
-    let visible = series.points.iter().filter(|p| p.y.is_finite() && panel.x.shows(p.x));
-    visible.map(|p| (panel.x.place(p.x), panel.y.place(p.y))).collect()
 }
 
 /// Points all along a line, for finding room beside it.
@@ -161,6 +175,10 @@ fn guide_line(panel: &Panel, guide: &Guide) -> Option<[(f64, f64); 2]> {
             let y = panel.y.place(*at);
             Some([(panel.area.x, y), (panel.area.right(), y)])
         }
+        Guide::At { at, .. } => {
+            let x = panel.x.place(*at);
+            panel.x.shows(*at).then_some([(x, panel.area.y), (x, panel.area.bottom())])
+        }
         Guide::Power { exponent, through: [x, y], .. } => {
             let on = |share: f64| {
                 let at = panel.x.value(share);
@@ -181,7 +199,7 @@ fn name_guide(
     [from, to]: [(f64, f64); 2],
     occupied: &mut Vec<(f64, f64)>,
 ) {
-    let (Guide::Power { label, .. } | Guide::Level { label, .. }) = guide;
+    let (Guide::Power { label, .. } | Guide::Level { label, .. } | Guide::At { label, .. }) = guide;
     let width = text_width(label, SMALL);
     // Right of a falling line is free above it, right of a rising one below it; the half-heights are those of the text.
     let falling = to.1 > from.1;

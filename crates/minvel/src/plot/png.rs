@@ -1,7 +1,7 @@
 //! Scenes as pixels.
 
 use super::font;
-use super::scene::{Anchor, Paint, Picture, Scene, Shape, Stroke, Text};
+use super::scene::{Anchor, Area, Dots, Paint, Picture, Scene, Shape, Stroke, Text};
 use tiny_skia::{
     FillRule, FilterQuality, LineCap, LineJoin, Path, PathBuilder, Pixmap, PixmapPaint, PremultipliedColorU8,
     StrokeDash, Transform,
@@ -21,6 +21,7 @@ pub fn render(scene: &Scene, scale: f64) -> Vec<u8> {
                 }
             }
             Shape::Text(text) => letters(&mut page, text, zoom),
+            Shape::Dots(dots) => discs(&mut page, dots, zoom),
             Shape::Picture(picture) => paste(&mut page, picture, zoom),
         }
     }
@@ -69,6 +70,38 @@ fn draw(page: &mut Pixmap, path: &Path, fill: Option<Paint>, stroke: Option<&Str
     }
 }
 
+/// Width of the rim of letters, as a share of their height.
+pub const RIM: f64 = 0.22;
+
+fn discs(page: &mut Pixmap, dots: &Dots, zoom: Transform) {
+    let brush = brush(Paint::Glass(dots.colour, dots.opacity));
+    for &(x, y) in &dots.at {
+        let disc = PathBuilder::from_circle(x as f32, y as f32, dots.radius as f32);
+        if let Some(disc) = disc {
+            page.fill_path(&disc, &brush, FillRule::Winding, zoom, None);
+        }
+    }
+}
+
+/// Discs as pixels on nothing, `scale` for each of the page.
+pub fn stippled(dots: &Dots, scale: f64) -> Picture {
+    let bounds = |pick: fn(&(f64, f64)) -> f64| {
+        let (low, high) = dots.at.iter().map(pick).fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
+        ((low - dots.radius).floor(), (high + dots.radius).ceil())
+    };
+    let ((left, right), (top, bottom)) = (bounds(|p| p.0), bounds(|p| p.1));
+    let area = Area { x: left, y: top, width: right - left, height: bottom - top };
+    let (columns, rows) = ((scale * area.width) as usize, (scale * area.height) as usize);
+    let mut page = Pixmap::new(columns as u32, rows as u32).expect("discs have a size");
+    let zoom = Transform::from_translate(-left as f32, -top as f32).post_scale(scale as f32, scale as f32);
+    discs(&mut page, dots, zoom);
+    let plain = |p: &PremultipliedColorU8| {
+        let c = p.demultiply();
+        [c.red(), c.green(), c.blue(), c.alpha()]
+    };
+    Picture { area, columns, rows, pixels: page.pixels().iter().map(plain).collect() }
+}
+
 fn letters(page: &mut Pixmap, text: &Text, zoom: Transform) {
     let Some(outline) = font::outline(&text.text, text.size, text.bold) else { return };
     let width = font::width(&text.text, text.size, text.bold);
@@ -80,6 +113,11 @@ fn letters(page: &mut Pixmap, text: &Text, zoom: Transform) {
     let (x, y) = (text.at.0 as f32, text.at.1 as f32);
     let turn = if text.upward { Transform::from_rotate(-90.0) } else { Transform::identity() };
     let place = Transform::from_translate(-back as f32, 0.0).post_concat(turn).post_translate(x, y).post_concat(zoom);
+    if let Some(rim) = text.rim {
+        let width = (RIM * text.size) as f32;
+        let style = tiny_skia::Stroke { width, line_join: LineJoin::Round, ..Default::default() };
+        page.stroke_path(&outline, &brush(rim), &style, place, None);
+    }
     page.fill_path(&outline, &brush(text.paint), FillRule::Winding, place, None);
 }
 
@@ -100,6 +138,7 @@ fn brush(paint: Paint) -> tiny_skia::Paint<'static> {
         Paint::Faint => ([0x20; 3], 38),
         Paint::Solid(rgb) => (rgb, 255),
         Paint::Veil(rgb) => (rgb, 51),
+        Paint::Glass(rgb, opacity) => (rgb, opacity),
     };
     let mut brush = tiny_skia::Paint { anti_alias: true, ..Default::default() };
     brush.set_color_rgba8(r, g, b, a);

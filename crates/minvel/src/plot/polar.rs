@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::colour;
 use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke};
-use super::series::{Dash, Series, legend, legend_height};
+use super::series::{Dash, Key, Series, legend, legend_height};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
@@ -19,6 +19,13 @@ pub struct Curve {
     pub dash: Dash,
     /// Densities at equal angles, from 0 (right) counter-clockwise.
     pub density: Vec<f64>,
+}
+
+impl Curve {
+    /// How its line looks.
+    pub(super) fn series(&self) -> Series {
+        Series::new(&self.name, &self.method).dashed(self.dash)
+    }
 }
 
 /// Densities around a circle.
@@ -37,12 +44,12 @@ const TOP: f64 = 30.0;
 const RING: f64 = 0.42;
 
 impl Polar {
-    fn entries(&self) -> Vec<Series> {
-        self.curves.iter().map(|c| Series::new(&c.name, &c.method).dashed(c.dash)).collect()
+    fn keys(&self) -> Vec<Key> {
+        self.curves.iter().map(|c| Key::line(&c.series(), false)).collect()
     }
 
     fn names(&self, width: f64) -> f64 {
-        legend_height(&self.entries().iter().collect::<Vec<_>>(), width - 30.0)
+        legend_height(&self.keys(), width - 30.0)
     }
 
     pub(super) fn height(&self, width: f64) -> f64 {
@@ -84,21 +91,21 @@ impl Polar {
                 let between = outline.iter().copied().chain([outline[0]]).chain(back).collect();
                 scene.region(between, Some(Paint::Veil(colour::of_method(&curve.method))), None);
             }
-            let entry = Series::new(&curve.name, &curve.method).dashed(curve.dash);
-            scene.region(outline, None, Some(entry.stroke(if k == 0 { 3.0 } else { 2.0 })));
+            scene.region(outline, None, Some(curve.series().stroke(if k == 0 { 3.0 } else { 2.0 })));
         }
         scene.circle(centre, RING * reach, None, Some(Stroke::new(Paint::Ink, 1.2)));
         for tick in ticks {
-            // Just outside its circle, along a ray that is steep, so that the numbers stand one below another.
-            let (x, y) = at(TAU * 0.69, tick.place + 9.0);
+            // Just outside its circle, along a ray that is steep, so that the numbers stand one below another; zero inside
+            // the ring, since low densities run along it outside.
+            let zero = tick.label.as_deref() == Some("0");
+            let (x, y) = at(TAU * 0.69, tick.place + if zero { -10.0 } else { 9.0 });
             scene.remark((x, y + 4.0), tick.label.as_deref().unwrap_or(""), SMALL, Anchor::Middle);
         }
         scene.text((centre.0, centre.1 + 4.0), &self.label, SMALL, Anchor::Middle);
         if !self.title.is_empty() {
             scene.title((centre.0, area.y + 20.0), &self.title);
         }
-        let entries = self.entries();
         let below = Area { x: area.x + 20.0, y: area.bottom() - names - 4.0, width: area.width - 30.0, height: names };
-        legend(scene, &entries.iter().collect::<Vec<_>>(), below, false);
+        legend(scene, &self.keys(), below);
     }
 }

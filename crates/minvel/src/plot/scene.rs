@@ -57,6 +57,8 @@ pub enum Paint {
     Solid(Rgb),
     /// A colour one can see through: bands.
     Veil(Rgb),
+    /// A colour with an opacity, of 255: coasts and dots over other colours.
+    Glass(Rgb, u8),
 }
 
 /// A line's paint, width and dashes.
@@ -110,6 +112,8 @@ pub struct Text {
     pub upward: bool,
     /// Its paint.
     pub paint: Paint,
+    /// Paint of a rim around the letters, for text over colours.
+    pub rim: Option<Paint>,
 }
 
 /// A picture of pixels with opacity, drawn into an area.
@@ -123,6 +127,30 @@ pub struct Picture {
     pub rows: usize,
     /// Red, green, blue, opacity; row after row.
     pub pixels: Vec<[u8; 4]>,
+}
+
+/// Many small discs of one colour; where they lie over each other the colour gets denser.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dots {
+    /// Their centres.
+    pub at: Vec<(f64, f64)>,
+    /// Their radius.
+    pub radius: f64,
+    /// Their colour.
+    pub colour: Rgb,
+    /// Opacity of one, of 255.
+    pub opacity: u8,
+}
+
+impl Dots {
+    /// Discs whose size and opacity fall with their number, so that a thousand and ten thousand both show their shape;
+    /// in a panel whose side is `side`.
+    pub fn new(at: Vec<(f64, f64)>, colour: Rgb, side: f64) -> Self {
+        let crowd = at.len() as f64 * (400.0 / side).powi(2);
+        let radius = (11.0 * crowd.max(1.0).powf(-0.28)).clamp(0.9, 2.4);
+        let opacity = (5.0 * crowd.max(1.0).powf(-0.32)).clamp(0.28, 0.8);
+        Dots { at, radius, colour, opacity: (255.0 * opacity) as u8 }
+    }
 }
 
 /// One thing in a scene.
@@ -141,6 +169,8 @@ pub enum Shape {
     },
     /// Text.
     Text(Text),
+    /// Discs.
+    Dots(Dots),
     /// Pixels.
     Picture(Picture),
 }
@@ -196,25 +226,53 @@ impl Scene {
     /// Text in ink.
     pub fn text(&mut self, at: (f64, f64), text: &str, size: f64, anchor: Anchor) {
         let (text, paint) = (text.to_string(), Paint::Ink);
-        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint }));
+        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint, rim: None }));
     }
 
     /// A title: bold, centred.
     pub fn title(&mut self, at: (f64, f64), text: &str) {
         let (text, paint, anchor) = (text.to_string(), Paint::Ink, Anchor::Middle);
-        self.shapes.push(Shape::Text(Text { at, text, size: TEXT + 1.0, anchor, bold: true, upward: false, paint }));
+        self.shapes.push(Shape::Text(Text {
+            at,
+            text,
+            size: TEXT + 1.0,
+            anchor,
+            bold: true,
+            upward: false,
+            paint,
+            rim: None,
+        }));
     }
 
     /// Text that runs upwards, centred.
     pub fn upward(&mut self, at: (f64, f64), text: &str, size: f64) {
         let (text, paint, anchor) = (text.to_string(), Paint::Ink, Anchor::Middle);
-        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: true, paint }));
+        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: true, paint, rim: None }));
+    }
+
+    /// Text over colours, centred: white with a dark rim, the same on every page.
+    pub fn inlay(&mut self, at: (f64, f64), text: &str, size: f64) {
+        let (text, paint, anchor) = (text.to_string(), Paint::Solid([255; 3]), Anchor::Middle);
+        let rim = Some(Paint::Glass([0x10, 0x20, 0x40], 190));
+        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint, rim }));
+    }
+
+    /// Discs.
+    pub fn dots(&mut self, dots: Dots) {
+        if !dots.at.is_empty() {
+            self.shapes.push(Shape::Dots(dots));
+        }
+    }
+
+    /// Pixels.
+    pub fn picture(&mut self, picture: Picture) {
+        self.shapes.push(Shape::Picture(picture));
     }
 
     /// Text in softer ink.
     pub fn remark(&mut self, at: (f64, f64), text: &str, size: f64, anchor: Anchor) {
         let (text, paint) = (text.to_string(), Paint::Soft);
-        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint }));
+        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint, rim: None }));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scenes as SVG.
 
-use super::png;
-use super::scene::{Anchor, Paint, Picture, Scene, Shape, Stroke, Text};
+use super::png::{self, RIM};
+use super::scene::{Anchor, Dots, Paint, Picture, Scene, Shape, Stroke, Text};
 use std::fmt::Write;
 
 /// What the page is like.
@@ -29,6 +29,7 @@ pub fn render(scene: &Scene, theme: Theme) -> String {
                 out.push_str(&path(points, *closed, *fill, stroke.as_ref(), theme));
             }
             Shape::Text(text) => out.push_str(&letters(text, theme)),
+            Shape::Dots(dots) => out.push_str(&discs(dots)),
             Shape::Picture(picture) => out.push_str(&pixels(picture)),
         }
         out.push('\n');
@@ -67,9 +68,34 @@ fn letters(text: &Text, theme: Theme) -> String {
     let weight = if text.bold { " font-weight=\"bold\"" } else { "" };
     let (fill, size) = (paint(text.paint, "fill", theme), number(text.size));
     let words = escape(&text.text);
+    let rim = text.rim.map_or(String::new(), |rim| {
+        let width = number(RIM * text.size);
+        format!(
+            " {} stroke-width=\"{width}\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
+            paint(rim, "stroke", theme)
+        )
+    });
     format!(
-        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\"{weight}{turn} {fill}>{words}</text>"
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\"{weight}{turn} {fill}{rim}>{words}</text>"
     )
+}
+
+/// More discs than this become pixels: a page of ten thousand of them would be slow.
+const DISCS: usize = 600;
+
+fn discs(dots: &Dots) -> String {
+    let [r, g, b] = dots.colour;
+    if dots.at.len() > DISCS {
+        // The class lets a dark page lighten the colour, as it does for other shapes by their attributes.
+        return format!("<g class=\"dots-{r:02x}{g:02x}{b:02x}\">{}</g>", pixels(&png::stippled(dots, 2.0)));
+    }
+    let opacity = number(dots.opacity as f64 / 255.0);
+    let mut out = format!("<g fill=\"#{r:02x}{g:02x}{b:02x}\" fill-opacity=\"{opacity}\">");
+    for (x, y) in &dots.at {
+        let _ = write!(out, "<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>", number(*x), number(*y), number(dots.radius));
+    }
+    out.push_str("</g>");
+    out
 }
 
 fn pixels(picture: &Picture) -> String {
@@ -90,6 +116,10 @@ fn paint(paint: Paint, attribute: &str, theme: Theme) -> String {
         Paint::Soft => format!("{attribute}=\"{ink}\" {attribute}-opacity=\"0.65\""),
         Paint::Faint => format!("{attribute}=\"{ink}\" {attribute}-opacity=\"0.15\""),
         Paint::Solid([r, g, b]) => format!("{attribute}=\"#{r:02x}{g:02x}{b:02x}\""),
+        Paint::Glass([r, g, b], opacity) => {
+            let opacity = number(opacity as f64 / 255.0);
+            format!("{attribute}=\"#{r:02x}{g:02x}{b:02x}\" {attribute}-opacity=\"{opacity}\"")
+        }
         Paint::Veil([r, g, b]) => format!("{attribute}=\"#{r:02x}{g:02x}{b:02x}\" {attribute}-opacity=\"0.2\""),
     }
 }

@@ -16,6 +16,7 @@ th, td { text-align: left; vertical-align: top; padding: .35rem .6rem; border-bo
 td.number { white-space: nowrap; font-variant-numeric: tabular-nums } td.small { color: var(--soft); font-size: .85rem }
 .good { color: var(--good); font-weight: 700 } .bad { color: var(--bad); font-weight: 700 }
 figure { margin: 1.5rem 0 } figure svg { width: 100%; height: auto } figcaption { color: var(--soft); font-size: .92rem }
+@media (prefers-color-scheme: dark) { .dots-0072b2 { filter: brightness(1.4) } [stroke=\"#0072b2\"] { stroke: #3a9bdc } [fill=\"#0072b2\"] { fill: #3a9bdc } }
 pre { overflow-x: auto; font-size: .85rem; border: 1px solid var(--line); padding: .8rem; border-radius: 6px }
 footer { color: var(--soft); font-size: .85rem; margin-top: 2rem }";
 
@@ -58,7 +59,8 @@ fn claims(out: &mut String, report: &Report) {
         return;
     }
     out.push_str("<h2>Claims</h2>\n<div class=\"scroll\"><table>\n");
-    out.push_str("<tr><th></th><th>claim</th><th>value</th><th>paper</th><th>decided by</th></tr>\n");
+    let paper = paper_column(report);
+    let _ = writeln!(out, "<tr><th></th><th>claim</th><th>value</th>{}<th>decided by</th></tr>", paper_head(paper));
     for row in report.claims() {
         let (class, mark) = if row.holds == Some(true) { ("good", "✓") } else { ("bad", "✗") };
         let text = |t: &Option<String>| escape(t.as_deref().unwrap_or(""));
@@ -66,7 +68,7 @@ fn claims(out: &mut String, report: &Report) {
             out,
             "<tr><td class=\"{class}\">{mark}</td><td>{}</td>{}<td class=\"small\">{}</td></tr>",
             text(&row.claim),
-            value_cells(row),
+            value_cells(row, paper),
             text(&row.rule)
         );
     }
@@ -75,26 +77,37 @@ fn claims(out: &mut String, report: &Report) {
 
 fn numbers(out: &mut String, report: &Report) {
     out.push_str("<h2>Numbers</h2>\n<div class=\"scroll\"><table>\n");
-    out.push_str("<tr><th></th><th>value</th><th>paper</th><th>seeds</th></tr>\n");
+    let paper = paper_column(report);
+    let _ = writeln!(out, "<tr><th></th><th>value</th>{}<th>seeds</th></tr>", paper_head(paper));
     for row in &report.rows {
         let _ = writeln!(
             out,
             "<tr><td>{}</td>{}<td class=\"number\">{}</td></tr>",
             escape(&row.name),
-            value_cells(row),
+            value_cells(row, paper),
             row.seeds
         );
     }
     out.push_str("</table></div>\n");
 }
 
-fn value_cells(row: &Row) -> String {
-    let (value, paper) = (escape(&row.value_text()), escape(&row.paper_text()));
-    format!("<td class=\"number\">{value}</td><td class=\"number\">{paper}</td>")
+/// Whether any number stands beside one of the paper.
+fn paper_column(report: &Report) -> bool {
+    report.rows.iter().any(|row| row.paper.is_some())
+}
+
+fn paper_head(shown: bool) -> &'static str {
+    if shown { "<th>paper</th>" } else { "" }
+}
+
+fn value_cells(row: &Row, paper: bool) -> String {
+    let cell = |text: &str| format!("<td class=\"number\">{}</td>", escape(text));
+    let paper = if paper { cell(&row.paper_text()) } else { String::new() };
+    cell(&row.value_text()) + &paper
 }
 
 fn provenance(out: &mut String, report: &Report) {
-    let config = escape(&serde_json::to_string_pretty(&report.config).expect("plain data"));
+    let config = escape(&super::json::text(&report.config).expect("plain data"));
     let _ = writeln!(out, "<h2>How</h2>\n<details><summary>Settings</summary>\n<pre>{config}</pre>\n</details>");
     out.push_str("<details><summary>Times</summary>\n<table>\n");
     for timing in &report.timings {

@@ -44,7 +44,7 @@ scalar!(f64, Dtype::F64);
 
 /// A state on its way to or from a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Checkpoint<T> {
+pub struct Checkpoint<T: Real> {
     /// The variables.
     pub state: State<T>,
     /// Steps made.

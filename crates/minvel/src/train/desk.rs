@@ -81,6 +81,12 @@ impl<'a> Desk<'a> {
         Options { replicas, threads: self.threads, ..Options::default() }
     }
 
+    /// Threads for work without a program.
+    pub fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        if self.threads > 0 { self.threads } else { cores() }
+    }
+
     /// Seconds of work at this desk, also before an interruption.
     pub fn seconds(&self) -> f64 {
         self.earlier.get() + self.begun.elapsed().as_secs_f64()

@@ -2,7 +2,7 @@
 
 use super::{Learnt, Setting};
 use crate::energy::{self, Toy};
-use crate::plot::{Axis, Curve, Dash, Lines, Map, Maps, Plot, Polar, Series};
+use crate::plot::{Axis, Curve, Dash, Lines, Map, Maps, Plot, Polar, Series, Shades};
 use crate::report::Figure;
 use minvel_engine::{Clock, Graph, Options, State};
 use std::f64::consts::{PI, TAU};
@@ -128,7 +128,7 @@ fn which(seeds: usize) -> String {
 }
 
 fn map(title: &str, values: Vec<f32>) -> Map {
-    Map { title: title.to_string(), latitudes: MAP.0, longitudes: MAP.1, values }
+    Map::new(title, MAP.0, MAP.1, values)
 }
 
 /// Truth on the left, learnt on the right.
@@ -140,7 +140,7 @@ fn maps(law: &Toy, shown: &[Shown], seeds: usize) -> Figure {
          parallels each 30°, meridians each 60°. Left the truth, right what was learnt{}.",
         which(seeds)
     );
-    Figure::new("density", &caption, Plot::Maps(Maps { maps, label: "log density (nats)".to_string() }))
+    Figure::new("density", &caption, Plot::Maps(Maps::new(maps, Shades::new("log density (nats)"))))
 }
 
 /// |log q − log p|.
@@ -152,5 +152,5 @@ fn error_maps(law: &Toy, shown: &[Shown], seeds: usize) -> Figure {
     };
     let maps = shown.iter().map(error).collect();
     let caption = format!("Error of the learnt log density on the sphere{}.", which(seeds));
-    Figure::new("error", &caption, Plot::Maps(Maps { maps, label: "|log q − log p| (nats)".to_string() }))
+    Figure::new("error", &caption, Plot::Maps(Maps::new(maps, Shades::new("|log q − log p| (nats)"))))
 }

@@ -1,0 +1,59 @@
+//! `minvel evaluate`: how good a fitted density is on other rows.
+
+use crate::Failure;
+use crate::progress::Bars;
+use clap::Args;
+use minvel::data::{Dataset, Options, locate};
+use minvel::fit::{Evaluation, Folder, Model};
+use minvel::train::Desk;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Score rows that the model has not seen, beside a uniform law, a kernel density and a mixture.
+///
+/// Also says whether the rows may come from the model, by a kernel Stein test. Rows that the model was fitted to give
+/// scores that are too good.
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the fit.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// File of points, or the name of a known data set.
+    #[arg(value_name = "DATA")]
+    data: String,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let (model, coordinates) = Model::read(&Folder(arguments.folder.clone()).model()).map_err(Failure::Input)?;
+    let path = locate(&arguments.data).map_err(Failure::Input)?;
+    let data = Dataset::read_as(&path, &coordinates, &Options::default()).map_err(Failure::Input)?;
+    let bars = Bars::new("evaluate");
+    let desk = Desk::new(&bars, crate::stop::on_signal(), Path::new(""), "");
+    let evaluation = Evaluation::of(&model, &data.points, model.settings().seed, &desk);
+    bars.finish();
+    let evaluation = evaluation.map_err(Failure::Work)?;
+    let known = model.share_known(&data.points);
+    if arguments.json {
+        let mut all = serde_json::to_value(&evaluation).expect("an evaluation is plain data");
+        all["log_z"] = serde_json::to_value(model.log_z()).expect("an estimate is plain data");
+        all["distinct_rows"] = data.distinct_rows().into();
+        all["leaked_share"] = known.into();
+        all["seconds"] = begun.elapsed().as_secs_f64().into();
+        println!("{all}");
+        return Ok(());
+    }
+    println!("{} rows ({} distinct), {:.1} % of them known to the model", data.rows(), data.distinct_rows(), 100.0 * known);
+    println!("\n  {:<32} {:>18}  {:>22}", "NLL (nats, lower is better)", "", "minvel less this");
+    println!("  {:<32} {:>18}", "minvel", evaluation.test_nll.to_string());
+    for b in &evaluation.baselines {
+        println!("  {:<32} {:>18}  {:>22}", b.name, b.nll.to_string(), b.difference.to_string());
+    }
+    let fitness = evaluation.goodness;
+    println!("\nlog Z {}; Stein test on {} rows: p = {:.3}", model.log_z(), fitness.points, fitness.p_value);
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! `minvel fit`: from a file of points to a normalised density.
+
+use crate::Failure;
+use crate::progress::Bars;
+use clap::Args;
+use minvel::data::{Dataset, Layout, Options, Request, Units, locate};
+use minvel::experiment::Config;
+use minvel::fit::{Fit, Folder, Settings, Summary};
+use minvel::report::{Versions, format};
+use minvel::{Error, file};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Learn a normalised density from a file of directions, locations, angles, rotations or vectors.
+///
+/// Reads CSV, TSV (any delimiter, comments, gzip), Parquet, NPY and NPZ. What the file does not say and you do not say is
+/// guessed only where one reading fits, and said; otherwise the program asks. Rows are split 80/10/10: learnt from, stopped
+/// by, tested with. The folder then holds the model, a report with figures, and the score of the test rows beside a
+/// uniform law, a kernel density and a mixture.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel fit quakes.csv --out quakes                          columns named lat and lon: a map of the Earth
+  minvel fit angles.tsv --manifold torus:2 --columns phi,psi --units degrees --out angles
+  minvel fit wind.csv --manifold sphere:1 --layout angles --units degrees --out wind
+  minvel fit poses.npy --manifold so3 --layout quaternion-wxyz --out poses
+  minvel fit earthquake --out quakes                          a known data set (see: minvel data list)
+  minvel fit quakes.csv --out quakes --set network.hidden=[128,128]   see config.toml of any run for all settings
+  minvel fit --resume quakes                                  go on after Ctrl-C or a power cut
+Then: minvel score, sample, evaluate, plot, report, inspect.")]
+pub struct Arguments {
+    /// File of points, or the name of a known data set.
+    #[arg(value_name = "DATA", required_unless_present = "resume")]
+    data: Option<String>,
+    #[command(flatten)]
+    reading: Reading,
+    /// Folder to write, which must be new or empty [default: runs/fit-NAME].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Smaller and faster, to have a look.
+    #[arg(long)]
+    quick: bool,
+    /// Drop rows that repeat an earlier one.
+    #[arg(long)]
+    distinct: bool,
+    /// What the correction minimises: minimum-velocity, score-matching, likelihood, none.
+    #[arg(long, value_name = "NAME")]
+    objective: Option<String>,
+    /// Coordinates of the flow: langevin (along geodesics) or chart.
+    #[arg(long, value_name = "NAME")]
+    flow: Option<String>,
+    /// ε of the flow.
+    #[arg(long, value_name = "EPSILON")]
+    step_size: Option<f64>,
+    /// Corrections learnt side by side.
+    #[arg(long, value_name = "N")]
+    seeds: Option<u32>,
+    /// Seed of all randomness, the split included.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Settings from a TOML file over the built-in ones.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Change a setting, as learning.rate=1e-4; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Go on with an interrupted fit.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "out", "quick", "distinct", "objective", "flow", "step_size", "seeds", "seed", "config", "set"])]
+    resume: Option<PathBuf>,
+    /// Threads; all cores if not given. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Seconds between two checkpoints.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
+    save_every: f64,
+}
+
+/// How the file is to be read.
+#[derive(Args, Clone, Default, Serialize, Deserialize)]
+pub struct Reading {
+    /// Where the points live: euclidean:2, sphere:2, torus:3, hyperbolic:2, so3, product(sphere:2,euclidean:1).
+    #[arg(long, value_name = "NAME")]
+    manifold: Option<String>,
+    /// Columns of a point, by name or by number from 1.
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    columns: Option<Vec<String>>,
+    /// Form of a point: latlon, lonlat, xyz, angles, vector, ball, hyperboloid, quaternion-wxyz, quaternion-xyzw,
+    /// rotation-matrix; one for each factor of a product.
+    #[arg(long, value_name = "NAME,…")]
+    layout: Option<String>,
+    /// Unit of angles: degrees or radians.
+    #[arg(long, value_name = "NAME")]
+    units: Option<String>,
+    /// Take the units as given, even if the angles look like the other ones.
+    #[arg(long)]
+    trust: bool,
+}
+
+impl Reading {
+    fn request(&self) -> Result<Request, Error> {
+        let layout = self.layout.as_deref().map(Layout::parse_list).transpose().map_err(Error::config)?;
+        let units = match self.units.as_deref() {
+            None => None,
+            Some("degrees" | "deg") => Some(Units::Degrees),
+            Some("radians" | "rad") => Some(Units::Radians),
+            Some(other) => return Err(Error::config(format!("--units is degrees or radians, not `{other}`"))),
+        };
+        Ok(Request {
+            manifold: self.manifold.clone(),
+            columns: self.columns.clone(),
+            layout,
+            units,
+            trust: self.trust,
+            options: Options::default(),
+        })
+    }
+}
+
+/// What was asked for: kept in the folder, so that a fit can go on.
+#[derive(Serialize, Deserialize)]
+struct Asked {
+    version: String,
+    data: PathBuf,
+    sha256: String,
+    reading: Reading,
+    distinct: bool,
+    quick: bool,
+    config: String,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let (folder, asked, config, dataset) = prepare(&arguments).map_err(Failure::Input)?;
+    if !arguments.json {
+        for guess in &dataset.guesses {
+            eprintln!("guessed: {guess}");
+        }
+    }
+    if arguments.resume.is_none() {
+        claim(&folder, &asked).map_err(Failure::Input)?;
+    }
+    let bars = Bars::new("fit");
+    let fit = Fit {
+        dataset: &dataset,
+        config: &config,
+        observer: &bars,
+        stop: crate::stop::on_signal(),
+        threads: arguments.threads,
+        save_every: Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX),
+        versions: Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() },
+        revision: env!("MINVEL_REVISION"),
+    };
+    let outcome = fit.perform(&folder);
+    bars.finish();
+    let summary = outcome.map_err(|error| match error {
+        Error::Interrupted => {
+            Failure::Interrupted(format!("interrupted; go on with: minvel fit --resume {}", folder.0.display()))
+        }
+        error => Failure::Work(error),
+    })?;
+    match arguments.json {
+        true => println!("{}", serde_json::to_string(&summary).expect("a summary is plain data")),
+        false => print!("{}", text(&summary, &folder)),
+    }
+    Ok(())
+}
+
+/// Reads and checks everything before anything is written.
+fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Error> {
+    if let Some(folder) = &arguments.resume {
+        return resumed(folder);
+    }
+    let name = arguments.data.as_deref().expect("clap asks for it");
+    let mut config = Settings::defaults();
+    if let Some(path) = &arguments.config {
+        config = config.overlay(&Config::parse(&path.display().to_string(), &file::read_text(path)?)?)?;
+    }
+    if arguments.quick {
+        config = config.quick()?;
+    }
+    let flags = [
+        arguments.objective.as_ref().map(|v| format!("objective={v:?}")),
+        arguments.flow.as_ref().map(|v| format!("flow={v:?}")),
+        arguments.step_size.map(|v| format!("step_size={v:?}")),
+        arguments.seeds.map(|v| format!("seeds={v}")),
+        arguments.seed.map(|v| format!("seed={v}")),
+    ];
+    for assignment in flags.iter().flatten().chain(&arguments.set) {
+        config.set(assignment)?;
+    }
+    Settings::check(&config)?;
+    let path = locate(name)?;
+    let dataset = read(&path, &arguments.reading, arguments.distinct)?;
+    let stem = Path::new(name).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
+    let folder = arguments.out.clone().unwrap_or_else(|| free_folder(&stem));
+    let asked = Asked {
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        data: path,
+        sha256: dataset.sha256.clone(),
+        reading: arguments.reading.clone(),
+        distinct: arguments.distinct,
+        quick: arguments.quick,
+        config: config.text(),
+    };
+    Ok((Folder(folder), asked, config, dataset))
+}
+
+fn read(path: &Path, reading: &Reading, distinct: bool) -> Result<Dataset, Error> {
+    let dataset = Dataset::read(path, &reading.request()?)?;
+    Ok(if distinct { dataset.without_repeats() } else { dataset })
+}
+
+fn resumed(folder: &Path) -> Result<(Folder, Asked, Config, Dataset), Error> {
+    let path = folder.join("run.json");
+    let nothing = || Error::content(folder, "there is no fit to go on with (no run.json)");
+    let asked: Asked = serde_json::from_slice(&file::read_if_there(&path)?.ok_or_else(nothing)?)
+        .map_err(|e| Error::content(&path, format!("unreadable: {e}")))?;
+    if asked.version != env!("CARGO_PKG_VERSION") {
+        let what = format!("this fit was begun by minvel {}; go on with that version", asked.version);
+        return Err(Error::content(&path, what));
+    }
+    let base = if asked.quick { Settings::defaults().quick()? } else { Settings::defaults() };
+    let config = base.overlay(&Config::parse("run.json", &asked.config)?)?;
+    let dataset = read(&asked.data, &asked.reading, asked.distinct)?;
+    if dataset.sha256 != asked.sha256 {
+        return Err(Error::content(&asked.data, "the file has changed since the fit was begun; begin anew"));
+    }
+    Ok((Folder(folder.to_path_buf()), asked, config, dataset))
+}
+
+/// `runs/fit-NAME`, or the first of `runs/fit-NAME-2`, … that is not there.
+fn free_folder(stem: &str) -> PathBuf {
+    let names = std::iter::once(format!("fit-{stem}")).chain((2..).map(|i| format!("fit-{stem}-{i}")));
+    let mut folders = names.map(|name| Path::new("runs").join(name));
+    folders.find(|folder| !folder.exists()).expect("there are more numbers than folders")
+}
+
+/// Takes a folder for a fit: one that is new or empty.
+fn claim(folder: &Folder, asked: &Asked) -> Result<(), Error> {
+    if folder.0.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        let what = "this folder is not empty; go on with --resume, or choose another --out";
+        return Err(Error::content(&folder.0, what));
+    }
+    file::create_folder(&folder.0)?;
+    let text = serde_json::to_vec_pretty(asked).expect("what was asked is plain data");
+    file::write(&folder.0.join("run.json"), &text)
+}
+
+/// The outcome in a few lines.
+fn text(summary: &Summary, folder: &Folder) -> String {
+    let [train, validation, test] = summary.split;
+    let mut out = format!("{}\n", summary.data.coordinates);
+    out += &format!(
+        "{} rows ({} distinct): {train} to learn from, {validation} to stop by, {test} to test with\n",
+        summary.rows, summary.distinct_rows
+    );
+    out += &format!("\n  {:<32} {:>18}  {:>22}\n", "test NLL (nats, lower is better)", "", "minvel less this");
+    out += &format!("  {:<32} {:>18}\n", "minvel", summary.evaluation.test_nll.to_string());
+    for b in &summary.evaluation.baselines {
+        out += &format!("  {:<32} {:>18}  {:>22}\n", b.name, b.nll.to_string(), b.difference.to_string());
+    }
+    out += &format!(
+        "\nlog Z {} ({}); share of the correction {}; Stein test p = {:.3}\n",
+        summary.log_z, summary.log_z_method, summary.share, summary.evaluation.goodness.p_value
+    );
+    for warning in &summary.warnings {
+        out += &format!("mind: {warning}\n");
+    }
+    out += &format!("{}. Report: {}\n", format::duration(summary.seconds), folder.0.join("report.html").display());
+    out
+}

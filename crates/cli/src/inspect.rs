@@ -1,0 +1,50 @@
+//! `minvel inspect`: what a model is made of.
+
+use crate::Failure;
+use clap::Args;
+use minvel::density::Kind;
+use minvel::fit::{Folder, Model};
+use std::path::PathBuf;
+
+/// Say what a fitted density is made of: kernels, correction, log Z, settings.
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the fit.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let (model, coordinates) = Model::read(&Folder(arguments.folder.clone()).model()).map_err(Failure::Input)?;
+    let settings = model.settings();
+    if arguments.json {
+        let all = serde_json::json!({
+            "coordinates": coordinates, "centres": model.kernels().centres(), "kernels": model.kernels().families(),
+            "share": model.share(), "log_z": model.log_z(), "efficiency": model.efficiency(), "settings": settings,
+        });
+        println!("{all}");
+        return Ok(());
+    }
+    println!("{coordinates}");
+    println!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z());
+    println!("a: {} centres;", model.kernels().centres());
+    for family in model.kernels().families() {
+        let kind = match family.kind {
+            Kind::Uniform => "uniform".to_string(),
+            Kind::Fixed { width } => format!("round, width {width:.2e}"),
+            Kind::Local { shape, factor } => {
+                let dim = model.manifold().dim() as f64;
+                let count = (settings.kernels.neighbours[shape] * dim).ceil();
+                format!("shaped by {count} neighbours, variance × {factor}")
+            }
+        };
+        println!("   {:5.1} %  {kind}", 100.0 * family.share);
+    }
+    let objective = serde_json::to_value(settings.objective).expect("a name");
+    println!("f: mean of {} networks {:?}, objective {objective}", settings.seeds, settings.network.hidden);
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! `minvel plot`: the figures of a fitted density, drawn again as one likes them.
+
+use crate::Failure;
+use clap::Args;
+use minvel::fit::{Folder, Model, density_figures, look};
+use minvel::train::Desk;
+use minvel::{Error, file};
+use std::path::PathBuf;
+
+/// Draw a fitted density: a map, a Ramachandran plot, a wind rose, a disk, or pair plots, as suits the manifold.
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the fit.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Folder to write the figures to [default: that of the fit].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Longitude of the middle of a map, in degrees.
+    #[arg(long, value_name = "DEGREES", default_value_t = 0.0, allow_negative_numbers = true)]
+    centre: f64,
+    /// Leave out the points.
+    #[arg(long)]
+    no_points: bool,
+    /// Leave out the coastlines, or draw them on a sphere that is not known to be the Earth.
+    #[arg(long, value_name = "true|false")]
+    earth: Option<bool>,
+    /// Title.
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let folder = Folder(arguments.folder.clone());
+    let summary = folder.read_summary().map_err(Failure::Input)?;
+    let (model, _) = Model::read(&folder.model()).map_err(Failure::Input)?;
+    if !arguments.centre.is_finite() || arguments.centre.abs() > 360.0 {
+        return Err(Failure::Input(Error::config("--centre is a longitude from -360 to 360 degrees")));
+    }
+    let mut look = look(&summary.data);
+    look.centre = arguments.centre;
+    look.dots = !arguments.no_points;
+    look.earth = arguments.earth.unwrap_or(look.earth);
+    look.title = arguments.title.clone().unwrap_or(look.title);
+    let out = arguments.out.clone().unwrap_or(arguments.folder.clone());
+    file::create_folder(&out).map_err(Failure::Work)?;
+    let figures = density_figures(&model, &model.centres(), &look, &Desk::bare());
+    let mut written = vec![];
+    for figure in &figures {
+        written.extend(figure.write(&out).map_err(Failure::Work)?);
+    }
+    match arguments.json {
+        true => println!("{}", serde_json::json!({ "files": written })),
+        false => written.iter().for_each(|path| println!("Written: {}", path.display())),
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! `minvel report`: the report of a run, written again from `report.json`.
+
+use crate::Failure;
+use clap::Args;
+use minvel::report::Report;
+use std::path::PathBuf;
+
+/// Write report.html, report.md and the figures of a run again, from its report.json.
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of a fit or of an experiment.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Folder to write to [default: the same].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one JSON object instead of text: the report itself.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let report = Report::read(&arguments.folder.join("report.json")).map_err(Failure::Input)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&report).expect("a report is plain data"));
+        return Ok(());
+    }
+    let out = arguments.out.as_ref().unwrap_or(&arguments.folder);
+    report.write(out).map_err(Failure::Work)?;
+    println!("Report: {}", out.join("report.html").display());
+    Ok(())
+}

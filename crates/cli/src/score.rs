@@ -1,0 +1,56 @@
+//! `minvel score`: the log density of each row of a file.
+
+use crate::Failure;
+use clap::Args;
+use minvel::data::{Column, Dataset, Options, append_columns, check_name, locate};
+use minvel::eval::Estimate;
+use minvel::fit::{Folder, Model};
+use minvel::train::Desk;
+use std::path::PathBuf;
+
+/// Add `log_density` and `energy` to the rows of a file.
+///
+/// The file must have the columns that the model was fitted to; all its columns are kept. Log densities are in nats,
+/// w.r.t. the volume of the manifold in radians (angles) or in the units of the data (vectors).
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the fit.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// File of points, or the name of a known data set.
+    #[arg(value_name = "DATA")]
+    data: String,
+    /// File to write: .csv, .tsv (.gz), .parquet or .npy.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    check_name(&arguments.out).map_err(Failure::Input)?;
+    let (model, coordinates) = Model::read(&Folder(arguments.folder.clone()).model()).map_err(Failure::Input)?;
+    let path = locate(&arguments.data).map_err(Failure::Input)?;
+    let data = Dataset::read_as(&path, &coordinates, &Options::default()).map_err(Failure::Input)?;
+    let desk = Desk::bare();
+    let log_density = model.log_density(&data.points, &desk);
+    let energy = model.energy(&data.points, &desk);
+    let mean = Estimate::of(log_density.iter().copied());
+    let more = [Column::numbers("log_density", log_density), Column::numbers("energy", energy)];
+    append_columns(&path, &Options::default(), &arguments.out, &more).map_err(Failure::Work)?;
+    match arguments.json {
+        true => {
+            let all = serde_json::json!({
+                "rows": data.rows(), "log_density": mean, "log_z": model.log_z(), "out": arguments.out,
+            });
+            println!("{all}");
+        }
+        false => {
+            println!("{} rows, mean log density {mean} nats, log Z {}", data.rows(), model.log_z());
+            println!("Written: {}", arguments.out.display());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Programs on an NVIDIA GPU: generated kernels, compiled for the card found when the program is.
+//!
+//! Nothing of CUDA is needed to build this: the driver and the run-time compiler are looked for when a GPU is asked for.
+
+mod driver;
+mod emit;
+mod nvrtc;
+mod parts;
+mod plan;
+mod product;
+mod reduce;
+mod run;
+mod strided;
+mod write;
+
+pub(crate) use driver::cards;
+pub(crate) use run::Executor;
+
+use crate::device::DeviceError as Trouble;
+use crate::expr::Expr;
+use crate::graph::Graph;
+use crate::program::Options;
+
+/// Whether a card can be used, and if not, why.
+pub(crate) fn usable(index: usize) -> Result<(), Trouble> {
+    driver::Gpu::open(index).and(nvrtc::Nvrtc::find()).map(drop)
+}
+
+/// Compiles a program for a card.
+pub(crate) fn compile<T: crate::math::Real>(
+    graph: &Graph,
+    outputs: &[Expr],
+    updates: &[(Expr, Expr)],
+    options: &Options,
+    index: usize,
+) -> Result<Executor<T>, Trouble> {
+    let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options));
+    Executor::new(plan, index, options.replicas)
+}
+
+fn arithmetic<T>(options: &Options) -> parts::Arithmetic {
+    parts::Arithmetic { single: size_of::<T>() == 4, precision: options.precision }
+}
+
+/// The kernels of a program, as source.
+pub(crate) fn source<T>(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], options: &Options) -> Vec<String> {
+    let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options));
+    plan.kernels.into_iter().map(|k| k.source).chain([plan.summary]).collect()
+}

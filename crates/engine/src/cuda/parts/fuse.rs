@@ -1,0 +1,211 @@
+//! Which part computes what: every kept value joins a part, or opens one.
+
+use super::sums::Sums;
+use super::{Kind, NARROW, Part, Partition, narrow, space};
+use crate::cuda::emit::{Emitter, Ix, Spot};
+use crate::cuda::product::Product;
+use crate::cuda::reduce::Reduce;
+use crate::graph::Id;
+use crate::op::Op;
+use crate::shape::Shape;
+
+/// What writing a value out inside a part takes.
+struct Trial {
+    /// The lowest level at which everything read is there.
+    level: usize,
+    /// The part of the highest level that is read from.
+    latest: Option<usize>,
+    possible: bool,
+}
+
+/// Names of the kernel's indices for a value of some shape: `row`, `d0`, `d1`, … for axes longer than one.
+pub(in crate::cuda) fn named_spot(shape: &Shape) -> Spot {
+    let mut next = 0..;
+    let dims = shape.dims.iter().map(|&d| match d {
+        1 => Ix::Number(0),
+        _ => Ix::Name(format!("d{}", next.next().expect("endless"))),
+    });
+    Spot { row: Ix::name("row"), dims: dims.collect() }
+}
+
+/// All entries of a narrow value in one row.
+pub(in crate::cuda) fn row_spots(shape: &Shape) -> Vec<Spot> {
+    let strides = shape.strides();
+    let dims = |i: usize| {
+        let at = |(&s, &d): (&usize, &usize)| Ix::Number((i / s % d) as i64);
+        strides.iter().zip(&shape.dims).map(at).collect()
+    };
+    (0..shape.features()).map(|i| Spot { row: Ix::name("row"), dims: dims(i) }).collect()
+}
+
+impl Partition {
+    pub(super) fn cut(&mut self) {
+        let users = self.users();
+        let sums = self.find_sums(&users);
+        let kept = self.kept();
+        let results: Vec<Id> = self.results().collect();
+        for id in (0..self.nodes.len() as Id).filter(|&id| self.live[id as usize]).collect::<Vec<_>>() {
+            if sums.of.contains_key(&id) {
+                continue;
+            }
+            if sums.terms.contains_key(&id) || (kept[id as usize] && self.is_anchor(id)) {
+                self.open(id, &sums);
+            } else if kept[id as usize] || (results.contains(&id) && !self.is_leaf(id)) {
+                self.join(id);
+            } else if results.contains(&id) {
+                let (shape, copies) = (self.node(id).shape.clone(), vec![id]);
+                self.parts.push(Part { kind: Kind::Map, level: 0, shape, nodes: vec![], anchors: vec![], sums: None, copies });
+            }
+        }
+    }
+
+    fn is_leaf(&self, id: Id) -> bool {
+        self.node(id).args.is_empty()
+    }
+
+    fn users(&self) -> Vec<Vec<Id>> {
+        let mut users = vec![vec![]; self.nodes.len()];
+        for (id, node) in self.nodes.iter().enumerate().filter(|&(id, _)| self.live[id]) {
+            node.args.iter().for_each(|&a| users[a as usize].push(id as Id));
+        }
+        users
+    }
+
+    /// A part for a reduction, or for a sum of products.
+    fn open(&mut self, id: Id, sums: &Sums) {
+        let alone = [(id, 1.0)];
+        let terms = sums.terms.get(&id).map_or(&alone[..], Vec::as_slice);
+        let anchors: Vec<Id> = terms.iter().map(|t| t.0).collect();
+        let first = anchors[0];
+        let shape = self.node(first).shape.clone();
+        let product = matches!(self.node(first).op, Op::Matmul | Op::Contract);
+        let mut level = anchors.iter().map(|&a| self.operands_ready(a)).max().unwrap_or(0);
+        let number = self.parts.len();
+        let (kind, partial) = if product {
+            let p = Product::new(&self.nodes, terms, self.replicas, self.arithmetic);
+            let partial = (p.splits > 1).then(|| Reduce::partials(p.splits, p.factor()));
+            (Kind::Product(p), partial)
+        } else {
+            let r = Reduce::new(&self.nodes, first, self.replicas);
+            let partial = (r.splits > 1).then(|| r.rest());
+            (Kind::Reduce(r), partial)
+        };
+        let part = |kind, level, sums, anchors| Part { kind, level, shape: shape.clone(), nodes: vec![], anchors, sums, copies: vec![] };
+        let own = if let Some(rest) = partial {
+            self.parts.push(part(kind, level, None, vec![]));
+            level += 1;
+            self.parts.push(part(Kind::Reduce(rest), level, Some(number), anchors.clone()));
+            number + 1
+        } else {
+            self.parts.push(part(kind, level, None, anchors.clone()));
+            number
+        };
+        for &a in &anchors {
+            self.part_of[a as usize] = Some(own);
+        }
+        self.parts[own].nodes.extend(if anchors.contains(&id) { &anchors[..] } else { &[] });
+        if !anchors.contains(&id) {
+            // The sum itself belongs to the part, whatever else it adds.
+            let rest = self.try_out(id, Some(own));
+            debug_assert!(rest.possible, "a sum of products can always close its part");
+            let delay = rest.level.saturating_sub(level);
+            self.parts[number..].iter_mut().for_each(|p| p.level += delay);
+            self.put(id, own);
+        }
+    }
+
+    fn put(&mut self, id: Id, part: usize) {
+        self.parts[part].nodes.push(id);
+        self.part_of[id as usize] = Some(part);
+    }
+
+    /// A value that is not a reduction: into the part it follows from, or beside others of its level.
+    fn join(&mut self, id: Id) {
+        let alone = self.try_out(id, None);
+        if let Some(latest) = alone.latest
+            && self.fits(id, latest)
+        {
+            let trial = self.try_out(id, Some(latest));
+            if trial.possible && trial.level <= self.parts[latest].level {
+                return self.put(id, latest);
+            }
+        }
+        let shape = self.node(id).shape.clone();
+        let kind = if narrow(&shape) { Kind::Rows } else { Kind::Map };
+        let beside = self.parts.iter().position(|p| {
+            p.level == alone.level && p.nodes.len() < 64 && match p.kind {
+                Kind::Rows => narrow(&shape) && p.shape.rows == shape.rows,
+                Kind::Map => !narrow(&shape) && space(&p.shape) == space(&shape),
+                _ => false,
+            }
+        });
+        let part = beside.unwrap_or_else(|| {
+            self.parts.push(Part { kind, level: alone.level, shape, nodes: vec![], anchors: vec![], sums: None, copies: vec![] });
+            self.parts.len() - 1
+        });
+        self.put(id, part);
+    }
+
+    /// True if a part visits the entries of a value.
+    fn fits(&self, id: Id, part: usize) -> bool {
+        let (p, shape) = (&self.parts[part], &self.node(id).shape);
+        // The first half of a split reduction has no entries of its own.
+        let whole = !matches!(&p.kind, Kind::Product(q) if q.splits > 1) && !matches!(&p.kind, Kind::Reduce(r) if r.splits > 1);
+        let fits = if p.by_rows() {
+            shape.rows == p.shape.rows && shape.features() <= NARROW
+        } else {
+            space(&p.shape) == space(shape)
+        };
+        whole && fits && p.nodes.len() < 64
+    }
+
+    /// The level at which the operands of a reduction are there.
+    fn operands_ready(&self, id: Id) -> usize {
+        let args = &self.node(id).args;
+        args.iter().map(|&a| self.dry(None, &|e| drop(e.value(a, named_spot(e.shape(a))))).level).max().unwrap_or(0)
+    }
+
+    /// Writes a value out for a part (or for none), to see what it reads.
+    fn try_out(&self, id: Id, part: Option<usize>) -> Trial {
+        let shape = &self.node(id).shape;
+        let by_rows = part.map_or(narrow(shape), |p| self.parts[p].by_rows());
+        self.dry(part, &|e| {
+            if let Some(part) = part {
+                self.announce(e, part);
+            }
+            if by_rows {
+                row_spots(shape).into_iter().for_each(|spot| drop(e.value(id, spot)));
+            } else {
+                e.value(id, named_spot(shape));
+            }
+        })
+    }
+
+    fn dry(&self, part: Option<usize>, write: &dyn Fn(&mut Emitter)) -> Trial {
+        let place = |id: Id| self.place(part, id);
+        let mut emitter = Emitter::new(&self.nodes, &place, self.arithmetic.single, "");
+        write(&mut emitter);
+        let parts = emitter.reads.iter().filter_map(|&id| self.part_of[id as usize]);
+        let latest = parts.max_by_key(|&p| self.parts[p].level);
+        let level = latest.map_or(0, |p| self.parts[p].level + 1);
+        Trial { level, latest, possible: !emitter.trouble }
+    }
+
+    /// Tells an emitter the values of a part's reductions.
+    pub(in crate::cuda) fn announce(&self, emitter: &mut Emitter, part: usize) {
+        let part = &self.parts[part];
+        for (k, &anchor) in part.anchors.iter().enumerate() {
+            let shape = emitter.shape(anchor);
+            let spots = if part.by_rows() { row_spots(shape) } else { vec![named_spot(shape)] };
+            for (i, spot) in spots.into_iter().enumerate() {
+                let name = match k {
+                    0 if part.by_rows() => format!("own{i}"),
+                    0 => "own".to_string(),
+                    _ => emitter.literal(0.0),
+                };
+                emitter.set(anchor, spot, name);
+            }
+        }
+    }
+}
+

@@ -1,0 +1,264 @@
+//! Matrix products: their geometry, their tiles, and how their operands are loaded.
+//!
+//! Both kinds are `C[m, n] = Σ_k A(m, k)·B(k, n)` for each replica and each entry of the leading axes: in `Matmul` the
+//! rows join m (or n, if the right operand has them), in `Contract` they join k.
+
+use crate::cuda::emit::{Ix, Spot};
+use crate::cuda::parts::{Arithmetic, NARROW};
+use crate::device::Precision;
+use crate::graph::{Id, Node};
+use crate::op::Op;
+use crate::shape::Shape;
+
+/// Where the rows went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rows {
+    Left,
+    Right,
+    Summed,
+    Nowhere,
+}
+
+/// Leading axes, and the rows and columns of C: rows of data counted in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Geometry {
+    pub lead: Vec<usize>,
+    pub rows: Rows,
+    pub data: usize,
+    /// The last two axes of the result.
+    pub m: usize,
+    pub n: usize,
+}
+
+impl Geometry {
+    /// Rows of C.
+    pub fn height(&self) -> usize {
+        self.m * if self.rows == Rows::Left { self.data } else { 1 }
+    }
+
+    /// Columns of C.
+    pub fn width(&self) -> usize {
+        self.n * if self.rows == Rows::Right { self.data } else { 1 }
+    }
+}
+
+/// One product of a sum.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    pub left: Id,
+    pub right: Id,
+    pub contracts: bool,
+    /// Length of the sum over k, rows of data counted in.
+    pub depth: usize,
+    /// The axis summed along with the rows.
+    pub inner: usize,
+    pub scale: f64,
+}
+
+/// How large a tile is, and how it is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    /// Blocks of k on their way at a time; 1: each term is one block, and all terms are on their way at once.
+    pub stages: usize,
+    /// Warps along m and n, on tensor cores; others take slices of k.
+    pub warps: Option<(usize, usize)>,
+}
+
+impl Tile {
+    fn slices(&self) -> usize {
+        self.warps.map_or(256 * 16 / (self.m * self.n), |(m, n)| 8 / (m * n))
+    }
+
+    /// Numbers of shared memory: the blocks on their way, and afterwards the tiles of all slices.
+    pub fn shared(&self, terms: usize) -> usize {
+        let blocks = if self.stages == 1 { terms } else { self.stages };
+        (blocks * self.stage()).max(self.slices() * self.m * self.n)
+    }
+
+    /// Numbers of a block of both operands.
+    pub fn stage(&self) -> usize {
+        let block = |x: usize| (x * (self.k + 8)).max(self.k * (x + 4));
+        block(self.m) + block(self.n)
+    }
+
+    /// As a type of the kernel.
+    pub fn name(&self, precision: Precision) -> String {
+        let Tile { m, n, k, .. } = self;
+        let products = if precision == Precision::Tf32 { 1 } else { 3 };
+        match self.warps {
+            None => format!("Scalars<{m}, {n}, {k}>"),
+            Some((wm, wn)) => format!("Tensors<{m}, {n}, {k}, {wm}, {wn}, {products}>"),
+        }
+    }
+}
+
+/// A sum of products.
+#[derive(Clone, Debug)]
+pub(super) struct Product {
+    pub geometry: Geometry,
+    pub terms: Vec<Term>,
+    pub tile: Tile,
+    /// Into how many pieces k is cut, each computed by blocks of its own.
+    pub splits: usize,
+}
+
+/// Multiprocessors to be filled: those of a large card. Fixed, so that results do not depend on the card.
+const FILL: usize = 132;
+
+impl Product {
+    pub fn geometry(nodes: &[Node], id: Id) -> Geometry {
+        let node = &nodes[id as usize];
+        let [a, b] = [0, 1].map(|k| &nodes[node.args[k] as usize].shape);
+        let r = node.shape.rank();
+        let rows = match (&node.op, a.rows, b.rows) {
+            (Op::Contract, ..) => Rows::Summed,
+            (_, Some(_), _) => Rows::Left,
+            (_, _, Some(_)) => Rows::Right,
+            _ => Rows::Nowhere,
+        };
+        Geometry {
+            lead: node.shape.dims[..r - 2].to_vec(),
+            rows,
+            data: a.rows.or(b.rows).unwrap_or(1),
+            m: node.shape.dims[r - 2],
+            n: node.shape.dims[r - 1],
+        }
+    }
+
+    pub fn new(nodes: &[Node], terms: &[(Id, f64)], replicas: usize, arithmetic: Arithmetic) -> Self {
+        let geometry = Self::geometry(nodes, terms[0].0);
+        let term = |&(id, scale): &(Id, f64)| {
+            let node = &nodes[id as usize];
+            let left = &nodes[node.args[0] as usize].shape;
+            let contracts = node.op == Op::Contract;
+            let inner = left.dims[left.rank() - if contracts { 2 } else { 1 }];
+            let depth = if contracts { inner * left.rows.unwrap_or(1) } else { inner };
+            Term { left: node.args[0], right: node.args[1], contracts, depth, inner, scale }
+        };
+        let terms: Vec<Term> = terms.iter().map(term).collect();
+        let depth = terms.iter().map(|t| t.depth).max().unwrap_or(1);
+        let batch = replicas * geometry.lead.iter().product::<usize>();
+        let (tile, splits) = choose(&geometry, batch, depth, terms.len(), arithmetic);
+        Product { geometry, terms, tile, splits }
+    }
+
+    /// True if a row of C is a narrow row of data, finished by one thread.
+    pub fn thin(&self) -> bool {
+        let g = &self.geometry;
+        g.rows == Rows::Left && g.m == 1 && g.n <= NARROW && g.lead.iter().all(|&d| d == 1) && self.splits == 1
+    }
+
+    /// Scale of the last term relative to the first: the sum is kept in units of the last.
+    pub fn factor(&self) -> f64 {
+        self.terms[self.terms.len() - 1].scale / self.terms[0].scale
+    }
+
+    /// Longest sum over k.
+    pub fn depth(&self) -> usize {
+        self.terms.iter().map(|t| t.depth).max().unwrap_or(1)
+    }
+
+    /// The piece of k that a block sums, in its kernel's words, and what to ask before.
+    pub fn range(&self, term: &Term) -> (String, String) {
+        if self.splits == 1 {
+            return (format!("0, {}", term.depth), String::new());
+        }
+        let piece = term.depth.div_ceil(self.splits).next_multiple_of(self.tile.k);
+        let range = format!("split * {piece}, min((split + 1) * {piece}, {})", term.depth);
+        (range, format!("if (split * {piece} < {}) ", term.depth))
+    }
+
+    /// Tiles of one replica and one entry of the leading axes.
+    pub fn tiles(&self) -> (usize, usize) {
+        (self.geometry.height().div_ceil(self.tile.m), self.geometry.width().div_ceil(self.tile.n))
+    }
+
+    /// Where in an operand entry (x, k) stands, given the leading axes.
+    pub fn spot(
+        &self,
+        e: &mut super::emit::Emitter,
+        term: &Term,
+        left: bool,
+        lead: &[Ix],
+        x: &Ix,
+        k: &Ix,
+    ) -> Spot {
+        let shape: &Shape = e.shape(if left { term.left } else { term.right });
+        let g = &self.geometry;
+        let mut dims = lead.to_vec();
+        if term.contracts {
+            let row = e.over(k, term.inner);
+            dims.push(e.modulo(k, term.inner));
+            dims.push(x.clone());
+            return Spot { row, dims };
+        }
+        let length = if left { g.m } else { g.n };
+        let (row, x) = if shape.rows.is_some() { (e.over(x, length), e.modulo(x, length)) } else { (Ix::Number(0), x.clone()) };
+        dims.extend(if left { [x, k.clone()] } else { [k.clone(), x] });
+        Spot { row, dims }
+    }
+}
+
+/// Tiles by tensor cores: height, width, warps along each.
+const TENSORS: [(usize, usize, usize, usize); 8] = [
+    (16, 8, 1, 1),
+    (16, 16, 1, 1),
+    (32, 32, 1, 2),
+    (64, 8, 4, 1),
+    (64, 16, 4, 1),
+    (16, 64, 1, 4),
+    (64, 64, 2, 4),
+    (128, 64, 4, 2),
+];
+/// Bytes of shared memory that a small tile may take.
+const WHOLE: usize = 114 << 10;
+/// Tiles by scalars.
+const SCALARS: [(usize, usize); 5] = [(16, 16), (16, 4), (64, 4), (32, 32), (64, 64)];
+
+/// The tile that should be done first, by a model: blocks take turns on the multiprocessors, each loads its operands and
+/// multiplies them. If there are few blocks and k is long, k is cut among blocks.
+fn choose(
+    g: &Geometry,
+    batch: usize,
+    depth: usize,
+    terms: usize,
+    Arithmetic { single, precision }: Arithmetic,
+) -> (Tile, usize) {
+    let (height, width) = (g.height(), g.width());
+    let tile = |m: usize, n: usize, warps: Option<(usize, usize)>| {
+        // Small tiles are for short waits: all of k on its way at once, if it fits.
+        let whole = Tile { m, n, k: depth.next_multiple_of(8), stages: 1, warps };
+        let size = if single { 4 } else { 8 };
+        match m * n {
+            ..=256 if whole.shared(terms) * size <= WHOLE => whole,
+            ..=256 => Tile { k: 128, stages: if single { 3 } else { 2 }, ..whole },
+            _ => Tile { k: if single { 32 } else { 16 }, stages: if single { 3 } else { 2 }, ..whole },
+        }
+    };
+    let count = |t: &Tile| batch * height.div_ceil(t.m) * width.div_ceil(t.n);
+    // Nanoseconds for each step of k: loads at about 110 GB/s and products at about 0.5 Tflop/s a multiprocessor.
+    let speed = if precision == Precision::Tf32 { 0.002 } else { 0.004 };
+    let cost = |t: &Tile| {
+        let step = 0.037 * (t.m + t.n) as f64 + speed * (t.m * t.n) as f64;
+        (count(t).div_ceil(FILL) * depth) as f64 * step
+    };
+    let tiles: Vec<Tile> = match single {
+        true => TENSORS.iter().map(|&(m, n, wm, wn)| tile(m, n, Some((wm, wn)))).collect(),
+        false => SCALARS.iter().map(|&(m, n)| tile(m, n, None)).collect(),
+    };
+    let best = |tiles: &mut dyn Iterator<Item = Tile>| tiles.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    // A row of data is finished by one thread if the tile holds all of it.
+    let whole_rows = g.rows == Rows::Left && g.m == 1 && width <= NARROW;
+    let fits = |t: &Tile| !whole_rows || t.n >= width;
+    let chosen = best(&mut tiles.iter().copied().filter(fits)).unwrap_or(tiles[0]);
+    if count(&chosen) < FILL && depth >= 2048 && !whole_rows {
+        let large = tiles.iter().copied().filter(|t| t.stages > 1 && t.m <= height.next_multiple_of(16) && t.n <= width.next_multiple_of(16));
+        let t = large.max_by_key(|t| t.m * t.n).unwrap_or(chosen);
+        let splits = (2 * FILL).div_ceil(count(&t)).min(depth.div_ceil(8 * t.k)).max(1);
+        return (t, splits);
+    }
+    (chosen, 1)
+}

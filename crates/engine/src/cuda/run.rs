@@ -1,0 +1,332 @@
+//! Runs a plan on a card: kernels compiled at once, steps recorded as graphs, values left where they are.
+
+use super::Trouble;
+use super::driver::{Code, Gpu, Graph, Memory, Stream};
+use super::nvrtc::Nvrtc;
+use super::plan::{Home, Param, Plan};
+use crate::cpu::{Clock, Named};
+use crate::math::Real;
+use crate::random::Key;
+use crate::state::{Lazy, Remote, State, Value};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::num::NonZero;
+use std::sync::{Arc, Mutex};
+
+/// Steps recorded in one graph, when many are run (even: variables are where they were before).
+const BATCH: u32 = 16;
+
+/// A value on the card that a state refers to.
+struct Resident {
+    memory: Arc<Memory>,
+    stream: Arc<Stream>,
+    len: usize,
+}
+
+impl<T: Real> Remote<T> for Resident {
+    fn fetch(&self) -> Vec<T> {
+        self.memory.download(&self.stream, 0, self.len).unwrap_or_else(|why| panic!("{why}"))
+    }
+}
+
+/// A variable: where it is before and after a step (the same place, if it is never updated).
+struct Variable<T> {
+    memory: [Option<Arc<Memory>>; 2],
+    /// What is there: the stamp of the state's value.
+    holds: Option<u64>,
+    /// True if all replicas share one copy.
+    shared: bool,
+    /// What states were told of it after the last run.
+    published: Option<Arc<Lazy<T>>>,
+}
+
+impl<T: Real> Variable<T> {
+    /// Before the card's copy is overwritten, those who still refer to it get theirs.
+    fn evict(&mut self) {
+        if let Some(lazy) = self.published.take().filter(|lazy| Arc::strong_count(lazy) > 1) {
+            lazy.get();
+        }
+    }
+}
+
+struct Input {
+    memory: Option<Memory>,
+    shared: bool,
+}
+
+/// The state of a program on a card.
+pub(crate) struct Executor<T> {
+    graphs: HashMap<(usize, u32), Graph>,
+    kernels: Vec<Arc<Code>>,
+    plan: Plan,
+    memory: Memory,
+    inputs: Vec<Input>,
+    variables: Vec<Variable<T>>,
+    /// Which of its two places holds each updated variable.
+    turn: usize,
+    clock: Memory,
+    keys: Memory,
+    keyed: Option<(u64, u32)>,
+    replicas: usize,
+    results: Vec<OnceCell<Vec<T>>>,
+    stream: Arc<Stream>,
+    gpu: Arc<Gpu>,
+}
+
+impl<T: Real> Executor<T> {
+    pub(super) fn new(plan: Plan, index: usize, replicas: usize) -> Result<Self, Trouble> {
+        let gpu = Gpu::open(index)?;
+        let kernels = compile(&gpu, &plan)?;
+        let stream = Arc::new(Stream::new(&gpu)?);
+        let memory = Memory::new(&gpu, plan.memory * size_of::<T>())?;
+        for (at, values) in &plan.constants {
+            let values: Vec<T> = values.iter().map(|&v| T::from_f64(v)).collect();
+            memory.upload(&stream, *at, &values)?;
+        }
+        let variables = plan.variables.iter().map(|_| Variable { memory: [None, None], holds: None, shared: false, published: None });
+        let inputs = plan.inputs.iter().map(|_| Input { memory: None, shared: false });
+        Ok(Executor {
+            graphs: HashMap::new(),
+            kernels,
+            memory,
+            inputs: inputs.collect(),
+            variables: variables.collect(),
+            turn: 0,
+            clock: Memory::new(&gpu, 16)?,
+            keys: Memory::new(&gpu, 8 * replicas)?,
+            keyed: None,
+            replicas,
+            results: plan.outputs.iter().map(|_| OnceCell::new()).collect(),
+            plan,
+            stream,
+            gpu,
+        })
+    }
+
+    /// Runs steps with the same inputs.
+    pub fn run(
+        &mut self,
+        state: &mut State<T>,
+        inputs: &[(&str, &[T])],
+        clock: Clock,
+        steps: u32,
+    ) -> Result<(), Trouble> {
+        self.gpu.enter()?;
+        self.bind_inputs(inputs)?;
+        if steps == 0 {
+            return Ok(());
+        }
+        self.bind_variables(state)?;
+        self.bind_keys(clock.seed, state.numbers().start)?;
+        self.claim(state);
+        self.results.iter_mut().for_each(|r| drop(r.take()));
+        let mut done = 0;
+        while done < steps {
+            let count = if steps - done >= BATCH { BATCH } else { 1 };
+            self.stream.set(&self.clock, clock.step.wrapping_add(done))?;
+            let key = (self.turn, count);
+            if !self.graphs.contains_key(&key) {
+                let graph = self.record(count)?;
+                self.graphs.insert(key, graph);
+            }
+            self.stream.launch(&self.graphs[&key])?;
+            self.turn = (self.turn + count as usize) % 2;
+            done += count;
+        }
+        self.publish(state);
+        Ok(())
+    }
+
+    /// The values of an output after the last run.
+    pub fn output(&self, k: usize) -> &[T] {
+        let (at, shape) = &self.plan.outputs[k];
+        let len = shape.len() * self.replicas;
+        self.results[k].get_or_init(|| {
+            self.memory.download(&self.stream, *at, len).unwrap_or_else(|why| panic!("output {k}: {why}"))
+        })
+    }
+
+    pub fn describe(&self) -> String {
+        let Plan { summary, kernels, memory, .. } = &self.plan;
+        format!("{} kernels, {} MB\n{summary}", kernels.len(), (memory * size_of::<T>()) >> 20)
+    }
+
+    pub fn stages(&self) -> usize {
+        self.plan.kernels.len()
+    }
+
+    /// Microseconds that each kernel takes, launched over and over by itself. Results of the last run are lost.
+    pub fn profile(&mut self) -> Result<Vec<f64>, Trouble> {
+        const TIMES: u32 = 50;
+        let mut all = vec![];
+        for (kernel, code) in self.plan.kernels.iter().zip(&self.kernels) {
+            let mut arguments = vec![self.clock.address, 0, self.keys.address];
+            arguments.extend(kernel.params.iter().map(|&p| self.argument(p, self.turn)));
+            let graph = self.stream.record(|recorder| {
+                (0..TIMES).try_for_each(|_| recorder.launch(code, kernel.blocks, kernel.shared, &mut arguments))
+            })?;
+            let mut rounds = vec![];
+            for _ in 0..5 {
+                self.stream.wait()?;
+                let start = std::time::Instant::now();
+                self.stream.launch(&graph)?;
+                self.stream.wait()?;
+                rounds.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(TIMES));
+            }
+            all.push(rounds.into_iter().fold(f64::INFINITY, f64::min));
+        }
+        Ok(all)
+    }
+
+    fn bind_inputs(&mut self, inputs: &[(&str, &[T])]) -> Result<(), Trouble> {
+        for (slot, Named { name, shape }) in self.plan.inputs.iter().enumerate() {
+            let given = inputs.iter().find(|(n, _)| n == name);
+            let (_, values) = given.unwrap_or_else(|| panic!("run: no value given for input `{name}`"));
+            let shared = match values.len() {
+                n if n == shape.len() => true,
+                n if n == shape.len() * self.replicas => false,
+                n => panic!("run: input `{name}` of shape {shape} needs {} values, not {n}", shape.len()),
+            };
+            let input = &mut self.inputs[slot];
+            if input.memory.is_none() || input.shared != shared {
+                self.graphs.clear(); // they hold the old address
+                *input = Input { memory: Some(Memory::new(&self.gpu, size_of_val(*values))?), shared };
+            }
+            if let Some(memory) = &input.memory {
+                memory.upload(&self.stream, 0, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_variables(&mut self, state: &mut State<T>) -> Result<(), Trouble> {
+        assert!(state.replicas() == self.replicas, "run: {} replicas, not {}", state.replicas(), self.replicas);
+        for (slot, Named { name, shape }) in self.plan.variables.iter().enumerate() {
+            let (updated, variable) = (self.plan.updated.contains(&slot), &mut self.variables[slot]);
+            let value = state.value(name).unwrap_or_else(|| panic!("run: the state has no variable `{name}`"));
+            let wanted = shape.len() * self.replicas;
+            assert!(value.len() == wanted, "run: variable `{name}` of shape {shape} has {} values, not {wanted}", value.len());
+            if variable.holds == Some(value.stamp()) && variable.memory[0].is_some() {
+                continue;
+            }
+            // A variable that no step changes need not be there once for each replica.
+            let one = value.shared().filter(|_| !updated);
+            let values = one.unwrap_or_else(|| value.all());
+            let shared = one.is_some() && self.replicas > 1;
+            if variable.memory[0].is_none() || variable.shared != shared {
+                self.graphs.clear();
+                let bytes = size_of_val(values);
+                let first = Arc::new(Memory::new(&self.gpu, bytes)?);
+                let second = if updated { Arc::new(Memory::new(&self.gpu, bytes)?) } else { first.clone() };
+                *variable = Variable { memory: [Some(first), Some(second)], holds: None, shared, published: None };
+            } else {
+                variable.evict();
+            }
+            if let Some(memory) = &variable.memory[self.turn] {
+                memory.upload(&self.stream, 0, values)?;
+            }
+            variable.holds = Some(value.stamp());
+        }
+        Ok(())
+    }
+
+    /// Takes this state's own references to what is about to change, and serves all others.
+    fn claim(&mut self, state: &mut State<T>) {
+        for &slot in &self.plan.updated {
+            let name = &self.plan.variables[slot].name;
+            if let (Some(value), Some(holds)) = (state.value_mut(name), self.variables[slot].holds) {
+                value.forget(holds);
+            }
+            self.variables[slot].evict();
+        }
+    }
+
+    /// Tells the state where its new values are.
+    fn publish(&mut self, state: &mut State<T>) {
+        for &slot in &self.plan.updated {
+            let Named { name, shape } = &self.plan.variables[slot];
+            let len = shape.len() * self.replicas;
+            let variable = &mut self.variables[slot];
+            let Some(memory) = variable.memory[self.turn].clone() else { continue };
+            let resident = Resident { memory, stream: self.stream.clone(), len };
+            let lazy = Arc::new(Lazy::new(Box::new(resident), len));
+            let value = Value::remote(lazy.clone());
+            variable.holds = Some(value.stamp());
+            variable.published = Some(lazy);
+            if let Some(old) = state.value_mut(name) {
+                *old = value;
+            }
+        }
+    }
+
+    fn bind_keys(&mut self, seed: u64, first: u32) -> Result<(), Trouble> {
+        if self.keyed != Some((seed, first)) {
+            let keys: Vec<u32> = (first..).take(self.replicas).flat_map(|r| Key::new(seed, r).words()).collect();
+            self.keys.upload(&self.stream, 0, &keys)?;
+            self.keyed = Some((seed, first));
+        }
+        Ok(())
+    }
+
+    /// A graph of `count` steps from the present places of the variables.
+    fn record(&self, count: u32) -> Result<Graph, Trouble> {
+        self.stream.record(|recorder| {
+            for step in 0..count {
+                let turn = (self.turn + step as usize) % 2;
+                for (kernel, code) in self.plan.kernels.iter().zip(&self.kernels) {
+                    let mut arguments = vec![self.clock.address, u64::from(step), self.keys.address];
+                    arguments.extend(kernel.params.iter().map(|&p| self.argument(p, turn)));
+                    recorder.launch(code, kernel.blocks, kernel.shared, &mut arguments)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn argument(&self, param: Param, turn: usize) -> u64 {
+        let variable = |slot: usize, turn: usize| self.variables[slot].memory[turn].as_ref().map_or(0, |m| m.address);
+        match param {
+            Param::Pointer(Home::Memory(at)) => self.memory.address + (at * size_of::<T>()) as u64,
+            Param::Pointer(Home::Input(slot)) => self.inputs[slot].memory.as_ref().map_or(0, |m| m.address),
+            Param::Pointer(Home::Variable(slot)) => variable(slot, turn),
+            Param::Pointer(Home::Next(slot)) => variable(slot, 1 - turn),
+            Param::Stride(Home::Input(slot)) if !self.inputs[slot].shared => self.plan.inputs[slot].shape.len() as u64,
+            Param::Stride(Home::Variable(slot)) if !self.variables[slot].shared => {
+                self.plan.variables[slot].shape.len() as u64
+            }
+            Param::Stride(_) => 0,
+        }
+    }
+}
+
+/// Compiles all kernels, each once, on all cores.
+fn compile(gpu: &Arc<Gpu>, plan: &Plan) -> Result<Vec<Arc<Code>>, Trouble> {
+    let nvrtc = Nvrtc::find()?;
+    let arch = gpu.card.capability.0 * 10 + gpu.card.capability.1;
+    let mut distinct: Vec<&str> = plan.kernels.iter().map(|k| k.source.as_str()).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let machine: Mutex<HashMap<&str, Result<Vec<u8>, Trouble>>> = Mutex::new(HashMap::new());
+    let queue = Mutex::new(distinct.iter());
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..cores.min(distinct.len()) {
+            scope.spawn(|| {
+                let next = || queue.lock().ok()?.next().copied();
+                while let Some(source) = next() {
+                    let made = nvrtc.compile(source, arch);
+                    if let Ok(mut all) = machine.lock() {
+                        all.insert(source, made);
+                    }
+                }
+            });
+        }
+    });
+    let mut machine = machine.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut loaded: HashMap<&str, Arc<Code>> = HashMap::new();
+    for (source, made) in machine.drain() {
+        let shared = plan.kernels.iter().filter(|k| k.source == source).map(|k| k.shared).max().unwrap_or(0);
+        loaded.insert(source, Arc::new(Code::load(gpu, &made?, shared)?));
+    }
+    Ok(plan.kernels.iter().map(|k| loaded[k.source.as_str()].clone()).collect())
+}

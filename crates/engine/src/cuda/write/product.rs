@@ -1,0 +1,144 @@
+//! A tile of a sum of products, and what is done with it while it is at hand.
+
+use super::{Code, Needs, Writer, lead};
+use crate::cuda::emit::Ix;
+use crate::cuda::parts::named_spot;
+use crate::cuda::product::{Product, Rows, Term};
+use std::fmt::Write;
+
+/// One side of a term: how its entries are copied, whether k is contiguous, and the function that has them.
+struct Loader {
+    how: &'static str,
+    fast: bool,
+    load: String,
+}
+
+impl Loader {
+    fn how(&self) -> String {
+        format!("{}, {}", self.how, self.fast)
+    }
+}
+
+impl Writer<'_> {
+    pub(super) fn product(&self, p: &Product) -> Code {
+        let (g, t) = (&p.geometry, p.tile);
+        let (mt, nt) = p.tiles();
+        let (height, width) = (g.height(), g.width());
+        let matrices: usize = g.lead.iter().product();
+        let (lead_text, lead_names) = lead(&g.lead);
+        let mut needs = Needs::default();
+        let tiles = nt * mt;
+        let head = format!(
+            "const int n0 = block % {nt} * {}, m0 = block / {nt} % {mt} * {}, split = block / {tiles} % {splits};\n\
+             const int r = block / {whole} / {matrices}, matrix = block / {whole} % {matrices};\n{lead_text}",
+            t.n,
+            t.m,
+            splits = p.splits,
+            whole = tiles * p.splits,
+        );
+        let (name, mut fetches, mut products) = (t.name(self.partition.arithmetic.precision), String::new(), String::new());
+        let mut scale = p.terms[0].scale;
+        for (i, term) in p.terms.iter().enumerate() {
+            let (left, right) =
+                (self.loader(p, term, true, &lead_names, &mut needs), self.loader(p, term, false, &lead_names, &mut needs));
+            if term.scale != scale {
+                let _ = writeln!(products, "tile.scale(real({:?}));", scale / term.scale);
+                scale = term.scale;
+            }
+            let (how, size) = (format!("{}, {}", left.how(), right.how()), format!("m0, {height}, n0, {width}"));
+            let loads = format!("{},\n{}", left.load, right.load);
+            if t.stages == 1 {
+                let at = format!("shared + {}", i * t.stage());
+                let _ = writeln!(fetches, "fetch<{name}, {how}>({at}, {size}, 0, {}, {loads});", term.depth);
+                let _ = writeln!(products, "multiply<{}, {}>(tile, {at}, {});", left.fast, right.fast, term.depth);
+            } else {
+                let (range, test) = p.range(term);
+                let _ = writeln!(products, "{test}accumulate<{}, {how}>(tile, shared, {size}, {range}, {loads});", t.stages);
+            }
+        }
+        if t.stages == 1 {
+            fetches.push_str("arrived();\n");
+            products.push_str("__syncthreads();\n");
+        }
+        let mut rest = format!("{name} tile = {{}};\n{fetches}{products}");
+        let each = |body: &str, own: &str| {
+            let place = format!("const int m = m0 + e / {0}, n = n0 + e % {0};\n", t.n);
+            let exact = height.is_multiple_of(t.m) && width.is_multiple_of(t.n);
+            let test = if exact { String::new() } else { format!("if (m < {height} && n < {width}) ") };
+            // Several entries at a time, so that they wait for memory together.
+            let turns = (t.m * t.n).div_ceil(256);
+            let head = format!("#pragma unroll 4\nfor (int turn = 0; turn < {turns}; turn++) {{\n");
+            let bound = if t.m * t.n < 256 { format!("if (e >= {}) break;\n", t.m * t.n) } else { String::new() };
+            let place = format!("const int e = turn * THREADS + threadIdx.x;\n{bound}{place}");
+            format!("{head}{place}{test}{{\n{}{own}{body}}}\n}}\n", self.entry(p))
+        };
+        let own = |e: &str| format!("real({:?}) * tile.entry(shared, {e})", p.factor());
+        let epilogue = if p.splits > 1 {
+            let place = self.scope(&mut needs, "", |e| {
+                let shape = &self.part.shape;
+                let flat = e.flat(&named_spot(shape), shape).text();
+                let piece = format!("((i64)r * {} + split) * {} + {flat}", p.splits, shape.len());
+                let _ = writeln!(e.body, "w{}[{piece}] = tile.entry(shared, e);", self.number);
+            });
+            each(&place, "")
+        } else if p.thin() {
+            let body = self.scope(&mut needs, "", |e| self.results(e));
+            let owns: String =
+                (0..g.n).map(|i| format!("const real own{i} = {};\n", own(&format!("e * {} + {i}", t.n)))).collect();
+            format!(
+                "for (int e = threadIdx.x; e < {}; e += THREADS) {{\nconst int row = m0 + e;\nif (row >= {height}) continue;\n{owns}{body}}}\n",
+                t.m
+            )
+        } else {
+            let body = self.scope(&mut needs, "", |e| self.results(e));
+            each(&body, &format!("const real own = {};\n", own("e")))
+        };
+        rest.push_str("tile.stage(shared);\n");
+        rest.push_str(&epilogue);
+        let blocks = self.partition.replicas * matrices * p.splits * mt * nt;
+        self.finished(blocks, t.shared(p.terms.len()), needs, &head, &rest)
+    }
+
+    /// How one side is loaded.
+    fn loader(&self, p: &Product, term: &Term, left: bool, lead: &[Ix], needs: &mut Needs) -> Loader {
+        let id = if left { term.left } else { term.right };
+        let width = if left { p.geometry.height() } else { p.geometry.width() };
+        let direct = self.partition.direct(p, term, left);
+        let fast = direct.as_ref().is_some_and(|d| d.k_is_fast());
+        if let Some(d) = direct {
+            needs.reads.insert(d.root);
+            let mut address = format!("b{0} + p{0} + {1} + (i64)x * {2} + (i64)k * {3}", d.root, d.offset, d.x, d.k);
+            for (ix, stride) in lead.iter().zip(&d.lead) {
+                let _ = write!(address, " + {} * {stride}", ix.text());
+            }
+            let by_four = self.partition.arithmetic.single
+                && d.by_four(width, term.depth, self.partition.node(d.root).shape.len());
+            let how = if by_four { "BY_FOUR" } else { "SINGLY" };
+            return Loader { how, fast, load: format!("[&](int x, int k) {{ return {address}; }}") };
+        }
+        let mut value = String::new();
+        let body = self.scope(needs, "l", |e| {
+            let spot = p.spot(e, term, left, lead, &Ix::name("x"), &Ix::name("k"));
+            value = e.value(id, spot);
+        });
+        Loader { how: "COMPUTED", fast, load: format!("[&](int x, int k) -> real {{\n{body}return {value};\n}}") }
+    }
+
+    /// Declares `row`, `d0`, … of entry (m, n).
+    fn entry(&self, p: &Product) -> String {
+        let g = &p.geometry;
+        let (row, m, n) = match g.rows {
+            Rows::Left => (format!("m / {}", g.m), format!("m % {}", g.m), "n".to_string()),
+            Rows::Right => (format!("n / {}", g.n), "m".to_string(), format!("n % {}", g.n)),
+            Rows::Summed | Rows::Nowhere => ("0".to_string(), "m".to_string(), "n".to_string()),
+        };
+        let mut text = format!("const int row = {row};\n");
+        let values: Vec<String> = (0..g.lead.len()).map(|i| format!("q{i}")).chain([m, n]).collect();
+        let dims: Vec<usize> = g.lead.iter().copied().chain([g.m, g.n]).collect();
+        let long = values.iter().zip(&dims).filter(|(_, d)| **d != 1);
+        for (i, (value, _)) in long.enumerate() {
+            let _ = writeln!(text, "const int d{i} = {value};");
+        }
+        text
+    }
+}

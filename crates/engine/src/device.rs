@@ -1,0 +1,132 @@
+//! Where programs run, and what is there to run them.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A device that programs run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Device {
+    /// The processor.
+    Cpu,
+    /// An NVIDIA GPU, by its number.
+    Cuda(usize),
+}
+
+impl Device {
+    /// The first GPU if one can be used (driver, run-time compiler and card), else the processor.
+    pub fn auto() -> Device {
+        if usable(0).is_ok() { Device::Cuda(0) } else { Device::Cpu }
+    }
+
+    /// The device itself if it can be used; or what is missing, and what to do.
+    pub fn checked(self) -> Result<Device, DeviceError> {
+        match self {
+            Device::Cpu => Ok(self),
+            Device::Cuda(index) => usable(index).map(|()| self),
+        }
+    }
+
+    /// `MINVEL_DEVICE`, or the processor: what programs run on that do not say where.
+    pub(crate) fn from_environment() -> Device {
+        let Ok(text) = std::env::var("MINVEL_DEVICE") else { return Device::Cpu };
+        text.parse().unwrap_or_else(|why| panic!("MINVEL_DEVICE: {why}"))
+    }
+}
+
+impl FromStr for Device {
+    type Err = DeviceError;
+
+    /// `cpu`, `cuda`, `cuda:1`, or `auto`.
+    fn from_str(text: &str) -> Result<Device, DeviceError> {
+        let unknown = || DeviceError::new(format!("`{text}` is no device; known are auto, cpu, cuda and cuda:NUMBER"));
+        match text.split_once(':') {
+            None if text == "auto" => Ok(Device::auto()),
+            None if text == "cpu" => Ok(Device::Cpu),
+            None if text == "cuda" => Ok(Device::Cuda(0)),
+            Some(("cuda", number)) => number.parse().map(Device::Cuda).map_err(|_| unknown()),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Device::Cpu => write!(f, "cpu"),
+            Device::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+/// How matrix products of f32 programs are computed on a GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// To the accuracy of f32.
+    #[default]
+    F32,
+    /// With factors rounded to 11 bits, sums in f32.
+    Tf32,
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Precision::F32 => "f32",
+            Precision::Tf32 => "tf32",
+        })
+    }
+}
+
+/// Why a device cannot be used: what is missing, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceError(String);
+
+impl DeviceError {
+    pub(crate) fn new(what: String) -> Self {
+        DeviceError(what)
+    }
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DeviceError {}
+
+/// An NVIDIA GPU of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Its number, as in `cuda:0`.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// Bytes of memory.
+    pub memory: usize,
+    /// Compute capability, (9, 0) say.
+    pub capability: (i32, i32),
+    /// CUDA version of the driver, (13, 0) say.
+    pub driver: (i32, i32),
+}
+
+/// The GPUs of this machine; or why they cannot be used.
+pub fn cards() -> Result<Vec<Card>, DeviceError> {
+    #[cfg(feature = "cuda")]
+    return crate::cuda::cards();
+    #[cfg(not(feature = "cuda"))]
+    Err(without())
+}
+
+fn usable(index: usize) -> Result<(), DeviceError> {
+    #[cfg(feature = "cuda")]
+    return crate::cuda::usable(index);
+    #[cfg(not(feature = "cuda"))]
+    Err(without()).map(|_: ()| drop(index))
+}
+
+/// Why there is no GPU in this build.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn without() -> DeviceError {
+    DeviceError::new("this minvel was built without its feature `cuda`; build it with it, or compute on the CPU".into())
+}

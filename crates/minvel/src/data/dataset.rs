@@ -1,0 +1,171 @@
+//! Data sets: points of a manifold, and where they come from.
+
+use super::coordinates::Coordinates;
+use super::guess::guess;
+use super::layout::{Layout, Units};
+use super::split::{Split, distinct_indices, distinct_rows};
+use super::table::{Options, Table};
+use crate::Error;
+use crate::manifold::Manifold;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The fewest rows a model is fitted to: a tenth of them are three test rows.
+pub const LEAST_ROWS: usize = 30;
+
+/// Lengths further than this from 1 are worth a sentence.
+const WORTH_SAYING: f64 = 1e-6;
+
+/// What the user says about a file; the rest is guessed or refused.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Name of the manifold, as `sphere:2`.
+    pub manifold: Option<String>,
+    /// Names of columns, or their numbers from 1.
+    pub columns: Option<Vec<String>>,
+    /// One layout for each factor of the manifold.
+    pub layout: Option<Vec<Layout>>,
+    /// The unit of angles.
+    pub units: Option<Units>,
+    /// Take the units as given, even if the angles look like the other ones.
+    pub trust: bool,
+    /// How to read the file.
+    pub options: Options,
+}
+
+/// Points with their origin.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// Where the points live.
+    pub manifold: Arc<dyn Manifold>,
+    /// Points in the manifold's coordinates, row-major.
+    pub points: Vec<f64>,
+    /// Which columns they were, and in which form.
+    pub coordinates: Coordinates,
+    /// What was guessed and why, in sentences.
+    pub guesses: Vec<String>,
+    /// Which file.
+    pub source: PathBuf,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// The line of each row, from 1; empty for formats without lines.
+    pub lines: Vec<usize>,
+}
+
+/// What a report says about a data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Which file, without its folder.
+    pub file: String,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// Rows.
+    pub rows: usize,
+    /// Different points among them.
+    pub distinct_rows: usize,
+    /// Columns, layout, units.
+    pub coordinates: Coordinates,
+    /// What was guessed and why.
+    pub guesses: Vec<String>,
+}
+
+impl Dataset {
+    /// Reads data to fit a model to: guesses what the request leaves open, refuses what cannot be fitted.
+    pub fn read(path: &Path, request: &Request) -> Result<Dataset, Error> {
+        Dataset::of(Table::read(path, &request.options)?, request)
+    }
+
+    /// The data in a table, to fit a model to.
+    pub fn of(table: Table, request: &Request) -> Result<Dataset, Error> {
+        let rows = table.rows();
+        if rows < LEAST_ROWS {
+            let what = format!("has {rows} row{}: at least {LEAST_ROWS} are needed", if rows == 1 { "" } else { "s" });
+            return Err(Error::content(&table.path, what));
+        }
+        let found = guess(&table, request)?;
+        for &c in &found.chosen {
+            let (low, high) = table.columns[c].range();
+            if low == high {
+                let what = format!(
+                    "{} is {low} in every row: a density needs points that differ; leave the column out and take a manifold \
+                     of lower dimension",
+                    table.label(c)
+                );
+                return Err(Error::content(&table.path, what));
+            }
+        }
+        Dataset::assemble(table, found.coordinates, &found.chosen, found.sentences)
+    }
+
+    /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad.
+    pub fn read_as(path: &Path, coordinates: &Coordinates, options: &Options) -> Result<Dataset, Error> {
+        let table = Table::read(path, options)?;
+        if table.rows() == 0 {
+            return Err(Error::content(path, "has no rows"));
+        }
+        let chosen = coordinates.columns.iter().map(|name| table.find(name)).collect::<Result<Vec<_>, _>>()?;
+        Dataset::assemble(table, coordinates.clone(), &chosen, vec![])
+    }
+
+    fn assemble(
+        table: Table,
+        coordinates: Coordinates,
+        chosen: &[usize],
+        mut guesses: Vec<String>,
+    ) -> Result<Dataset, Error> {
+        let read = coordinates.points_of(&table, chosen)?;
+        if read.off > WORTH_SAYING {
+            guesses.push(format!("points were up to {:.1e} off the manifold and put on it", read.off));
+        }
+        Ok(Dataset {
+            manifold: coordinates.manifold()?,
+            points: read.points,
+            coordinates,
+            guesses,
+            source: table.path,
+            sha256: table.sha256,
+            lines: table.lines,
+        })
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.points.len() / self.manifold.ambient()
+    }
+
+    /// The points of some rows.
+    pub fn select(&self, rows: &[usize]) -> Vec<f64> {
+        let m = self.manifold.ambient();
+        rows.iter().flat_map(|&row| self.points[row * m..(row + 1) * m].iter().copied()).collect()
+    }
+
+    /// How many different points there are.
+    pub fn distinct_rows(&self) -> usize {
+        distinct_rows(&self.points, self.manifold.ambient())
+    }
+
+    /// The same without rows that repeat an earlier one.
+    pub fn without_repeats(&self) -> Dataset {
+        let kept = distinct_indices(&self.points, self.manifold.ambient());
+        let lines = kept.iter().filter_map(|&row| self.lines.get(row).copied()).collect();
+        Dataset { points: self.select(&kept), lines, ..self.clone() }
+    }
+
+    /// 80 % training, 10 % validation, 10 % test.
+    pub fn split(&self, seed: u64) -> Split {
+        Split::new(self.rows(), seed)
+    }
+
+    /// What a report says about it.
+    pub fn provenance(&self) -> Provenance {
+        Provenance {
+            file: self.source.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned()),
+            sha256: self.sha256.clone(),
+            rows: self.rows(),
+            distinct_rows: self.distinct_rows(),
+            coordinates: self.coordinates.clone(),
+            guesses: self.guesses.clone(),
+        }
+    }
+}

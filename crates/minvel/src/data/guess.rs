@@ -1,0 +1,288 @@
+//! Guessing what a file does not say: manifold, columns, layout and units, wherever a single reading fits.
+//!
+//! **Conventions.** Names decide first, then how many number columns there are, then ranges. Angles beyond ±2π are degrees;
+//! angles within ±2π that spread over more than 5 rad are radians; anything else is asked for.
+//! **Checked by** tests/data_points.rs.
+
+mod names;
+mod units;
+
+use super::coordinates::{Coordinates, check_cells};
+use super::dataset::Request;
+use super::layout::{LENGTH_TOLERANCE, Layout, Units, layouts_of, spaces_of};
+use super::table::Table;
+use crate::Error;
+use crate::manifold::Space;
+use names::{angle_columns, by_names, list};
+use std::f64::consts::FRAC_PI_2;
+use std::ops::Range;
+
+/// A finished guess.
+pub(super) struct Guess {
+    pub coordinates: Coordinates,
+    pub chosen: Vec<usize>,
+    pub sentences: Vec<String>,
+}
+
+/// Everything about a table that a request leaves open.
+pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
+    let mut sentences = vec![];
+    let numeric: Vec<usize> = (0..table.columns.len()).filter(|&c| table.columns[c].is_numeric()).collect();
+    let asked: Option<Vec<usize>> = match &request.columns {
+        Some(names) => Some(names.iter().map(|name| table.find(name)).collect::<Result<_, _>>()?),
+        None => None,
+    };
+    let among = asked.as_ref().unwrap_or(&numeric);
+    let manifold = match &request.manifold {
+        Some(name) => crate::manifold::parse(name).map_err(Error::config)?.to_string(),
+        None => {
+            let (manifold, why) = guess_manifold(table, among)?;
+            sentences.push(format!("manifold {manifold}: {why}"));
+            manifold
+        }
+    };
+    let spaces = spaces_of(&manifold).map_err(Error::config)?;
+    let chosen = match &asked {
+        Some(asked) => asked.clone(),
+        None => choose(table, request, &numeric, &spaces, &mut sentences),
+    };
+    if let Some((_, twice)) = chosen.iter().enumerate().find(|(i, c)| chosen[..*i].contains(c)) {
+        let what = format!("{} is chosen twice: choose each column once", table.label(*twice));
+        return Err(Error::content(&table.path, what));
+    }
+    let parts = parts(table, &manifold, &spaces, request, &chosen)?;
+    check_cells(table, &chosen)?;
+    let angular: Vec<usize> =
+        parts.iter().filter(|p| p.angular()).flat_map(|p| chosen[p.cells.clone()].to_vec()).collect();
+    let units = match angular.is_empty() {
+        true => None,
+        false => Some(units::units(table, request, &angular, &mut sentences)?),
+    };
+    let mut layouts = vec![];
+    for (k, part) in parts.iter().enumerate() {
+        let given = request.layout.as_ref().map(|l| l[k]);
+        layouts.push(match given {
+            Some(layout) => layout,
+            None => layout(table, part, &chosen[part.cells.clone()], units, &mut sentences)?,
+        });
+    }
+    let mut full_turn = vec![false; chosen.len()];
+    for k in parts.iter().filter(|p| p.angular()).flat_map(|p| p.cells.clone()) {
+        let (low, high) = table.columns[chosen[k]].range();
+        full_turn[k] = low >= 0.0 && units.is_some_and(|u| high > 0.5 * u.turn() * (1.0 + 4.0 * f64::EPSILON));
+    }
+    // by number where a name would not find the column again
+    let name = |&c: &usize| match table.columns[c].name.as_str() {
+        name if !name.is_empty() && table.find(name).is_ok_and(|found| found == c) => name.to_string(),
+        _ => (c + 1).to_string(),
+    };
+    let columns = chosen.iter().map(name).collect();
+    let coordinates = Coordinates { manifold, layouts, units, columns, full_turn };
+    Ok(Guess { coordinates, chosen, sentences })
+}
+
+/// Columns by their names, else all of numbers.
+fn choose(
+    table: &Table,
+    request: &Request,
+    numeric: &[usize],
+    spaces: &[Space],
+    sentences: &mut Vec<String>,
+) -> Vec<usize> {
+    let wanted = |layout: Layout| request.layout.as_ref().is_none_or(|given| given.as_slice() == [layout]);
+    let named = match spaces {
+        [space] => by_names(table, numeric, *space).filter(|(_, layout)| wanted(*layout)),
+        _ => None,
+    };
+    let (chosen, why) = match named {
+        Some((columns, _)) => (columns, "by their names"),
+        None => (numeric.to_vec(), "the only ones of numbers"),
+    };
+    if chosen.len() < table.columns.len() {
+        sentences.push(format!("columns {}: {why}", list(table, &chosen)));
+    }
+    chosen
+}
+
+/// A manifold that names or lengths tell.
+fn guess_manifold(table: &Table, among: &[usize]) -> Result<(String, String), Error> {
+    let latlon = by_names(table, among, Space::Sphere(2)).filter(|(_, layout)| layout.is_angular());
+    if let Some((columns, _)) = latlon {
+        return Ok(("sphere:2".into(), format!("columns {} are latitude and longitude", list(table, &columns))));
+    }
+    let unit = |columns: &[usize]| {
+        let length = |row: usize| columns.iter().map(|&c| table.columns[c].values[row].powi(2)).sum::<f64>().sqrt();
+        table.rows() > 0 && (0..table.rows()).all(|row| (length(row) - 1.0).abs() <= LENGTH_TOLERANCE)
+    };
+    if let Some((columns, _)) = by_names(table, among, Space::So3).filter(|(c, _)| unit(c)) {
+        return Ok(("so3".into(), format!("columns {} are unit quaternions", list(table, &columns))));
+    }
+    let vectors =
+        by_names(table, among, Space::Sphere(2)).map(|(c, _)| c).or((among.len() == 3).then(|| among.to_vec()));
+    if let Some(columns) = vectors.filter(|c| unit(c)) {
+        return Ok(("sphere:2".into(), format!("columns {} are vectors of length 1", list(table, &columns))));
+    }
+    let angles = angle_columns(table, among);
+    if !angles.is_empty() {
+        return Ok((format!("torus:{}", angles.len()), format!("columns {} are angles", list(table, &angles))));
+    }
+    let what = format!(
+        "does not tell where its points live: give the manifold, as sphere:2 (directions, places on Earth), torus:{n} \
+         (angles) or euclidean:{n} (plain numbers); it has {}",
+        table.describe_columns(),
+        n = among.len().max(1)
+    );
+    Err(Error::content(&table.path, what))
+}
+
+/// A factor and its columns.
+struct Part {
+    space: Space,
+    cells: Range<usize>,
+}
+
+impl Part {
+    fn layouts(&self) -> Vec<Layout> {
+        layouts_of(self.space).into_iter().filter(|(_, width)| *width == self.cells.len()).map(|(l, _)| l).collect()
+    }
+
+    /// All layouts of one width agree in this.
+    fn angular(&self) -> bool {
+        self.layouts().first().is_some_and(|l| l.is_angular())
+    }
+}
+
+/// Divides the columns among the spaces.
+fn parts(
+    table: &Table,
+    manifold: &str,
+    spaces: &[Space],
+    request: &Request,
+    chosen: &[usize],
+) -> Result<Vec<Part>, Error> {
+    let refuse = |what: String| Err(Error::content(&table.path, what));
+    if let Some(layouts) = request.layout.as_ref().filter(|l| l.len() != spaces.len()) {
+        let what = format!("{manifold} takes {} layouts, not {}: one for each factor", spaces.len(), layouts.len());
+        return Err(Error::config(what));
+    }
+    let mut options: Vec<Vec<(Layout, usize)>> = spaces.iter().map(|s| layouts_of(*s)).collect();
+    for (k, layout) in request.layout.iter().flatten().enumerate() {
+        let known: Vec<String> = options[k].iter().map(|(l, _)| l.to_string()).collect();
+        options[k].retain(|(l, _)| l == layout);
+        if options[k].is_empty() {
+            return Err(Error::config(format!(
+                "{layout} is not a layout of {manifold}: choose {}",
+                known.join(" or ")
+            )));
+        }
+    }
+    // all ways to give each factor one of its widths, as long as they are few
+    let mut ways: Vec<Vec<usize>> = vec![vec![]];
+    for option in &options {
+        let mut widths: Vec<usize> = option.iter().map(|(_, w)| *w).collect();
+        widths.dedup();
+        ways = ways.iter().flat_map(|way| widths.iter().map(|w| [way.as_slice(), &[*w]].concat())).collect();
+        ways.retain(|way| way.iter().sum::<usize>() <= chosen.len());
+        if ways.len() > 10_000 {
+            return Err(Error::config(format!("{manifold} can be read in too many ways: give its layouts")));
+        }
+    }
+    ways.retain(|way| way.iter().sum::<usize>() == chosen.len());
+    match ways.as_slice() {
+        [way] => {
+            let mut end = 0;
+            let cells = way.iter().map(|width| {
+                end += width;
+                end - width..end
+            });
+            Ok(spaces
+                .iter()
+                .zip(cells.collect::<Vec<_>>())
+                .map(|(space, cells)| Part { space: *space, cells })
+                .collect())
+        }
+        [] => {
+            let takes: Vec<String> = options
+                .iter()
+                .map(|o| o.iter().map(|(l, w)| format!("{w} ({l})")).collect::<Vec<_>>().join(" or "))
+                .collect();
+            let (has, how) = match request.columns {
+                Some(_) => (format!("{} columns are chosen ({})", chosen.len(), list(table, chosen)), "choose as many"),
+                None => (format!("it has {} of numbers ({})", chosen.len(), list(table, chosen)), "choose the columns"),
+            };
+            refuse(format!(
+                "a point of {manifold} takes {} columns, but {has}: {how} by name or number",
+                takes.join(" and ")
+            ))
+        }
+        _ => refuse(format!(
+            "{} columns can be {manifold} in several ways: give the layout of each factor",
+            chosen.len()
+        )),
+    }
+}
+
+/// The layout of a factor, of those with as many columns.
+fn layout(
+    table: &Table,
+    part: &Part,
+    columns: &[usize],
+    units: Option<Units>,
+    sentences: &mut Vec<String>,
+) -> Result<Layout, Error> {
+    let layouts = part.layouts();
+    if let [only] = layouts.as_slice() {
+        return Ok(*only);
+    }
+    if let Some((_, layout)) = by_names(table, columns, part.space).filter(|(c, _)| c == columns) {
+        sentences.push(format!("layout {layout}: by the names {}", list(table, columns)));
+        return Ok(layout);
+    }
+    let refuse = |what: String| Err(Error::content(&table.path, what));
+    if part.space == Space::So3 {
+        let what = "four columns can be quaternions with the real part first or last: give the layout quaternion-wxyz or quaternion-xyzw";
+        return refuse(what.into());
+    }
+    let units = units.unwrap_or(Units::Degrees);
+    let (quarter, turn) = (units.from_radians(FRAC_PI_2), units.turn());
+    let fits = |lat: usize, lon: usize| {
+        let ((low, high), (west, east)) = (table.columns[lat].range(), table.columns[lon].range());
+        low >= -quarter && high <= quarter && west >= -turn && east <= turn
+    };
+    let (first, second) = (columns[0], columns[1]);
+    match (fits(first, second), fits(second, first)) {
+        (true, false) => {
+            sentences.push(format!(
+                "layout latlon: {} goes beyond ±{quarter}, so the other one is the latitude",
+                table.label(second)
+            ));
+            Ok(Layout::LatLon)
+        }
+        (false, true) => {
+            sentences.push(format!(
+                "layout lonlat: {} goes beyond ±{quarter}, so the other one is the latitude",
+                table.label(first)
+            ));
+            Ok(Layout::LonLat)
+        }
+        (true, true) => refuse(format!(
+            "either of {} and {} may be the latitude, all being within ±{quarter}: give the layout latlon or lonlat",
+            table.label(first),
+            table.label(second)
+        )),
+        (false, false) => {
+            let over = |c: usize| (0..table.rows()).find(|&r| table.columns[c].values[r].abs() > quarter).unwrap_or(0);
+            let (a, b) = (over(first), over(second));
+            refuse(format!(
+                "neither column can be the latitude, which lies within ±{quarter} {units}: {}, {} is {}; {}, {} is {}: choose the \
+                 columns, or correct the rows",
+                table.place(a),
+                table.label(first),
+                table.columns[first].text(a),
+                table.place(b),
+                table.label(second),
+                table.columns[second].text(b)
+            ))
+        }
+    }
+}

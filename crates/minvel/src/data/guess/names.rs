@@ -1,0 +1,101 @@
+//! What the names of columns tell.
+
+use crate::data::layout::{Layout, Units};
+use crate::data::table::Table;
+use crate::manifold::Space;
+
+/// What columns of angles are called.
+const ANGLES: [&str; 14] = [
+    "angle",
+    "angles",
+    "theta",
+    "phi",
+    "psi",
+    "omega",
+    "chi",
+    "direction",
+    "bearing",
+    "heading",
+    "azimuth",
+    "torsion",
+    "dihedral",
+    "phase",
+];
+
+/// A column's name without case and unit: `Latitude (deg)` is `latitude`.
+fn stem(name: &str) -> String {
+    let bare = name.to_lowercase();
+    let bare = bare.split(['(', '[']).next().unwrap_or("");
+    let words = bare.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty() && unit_word(w).is_none());
+    words.collect::<Vec<_>>().join("_")
+}
+
+fn unit_word(word: &str) -> Option<Units> {
+    match word {
+        "deg" | "degree" | "degrees" | "°" => Some(Units::Degrees),
+        "rad" | "radian" | "radians" => Some(Units::Radians),
+        _ => None,
+    }
+}
+
+pub fn unit_in(name: &str) -> Option<Units> {
+    name.to_lowercase().split(|c: char| !c.is_alphanumeric() && c != '°').find_map(unit_word)
+}
+
+/// The only column of some names, among some columns.
+fn named(table: &Table, among: &[usize], names: &[&str]) -> Option<usize> {
+    let mut hits = among.iter().filter(|&&c| names.contains(&stem(&table.columns[c].name).as_str()));
+    hits.next().copied().filter(|_| hits.next().is_none())
+}
+
+/// Columns of a factor by their names, in the order of the file, and their layout.
+pub fn by_names(table: &Table, among: &[usize], space: Space) -> Option<(Vec<usize>, Layout)> {
+    let one = |names: &[&str]| named(table, among, names);
+    match space {
+        Space::Sphere(2) => {
+            let place = one(&["lat", "latitude"]).zip(one(&["lon", "long", "longitude", "lng"]));
+            if let Some((lat, lon)) = place {
+                let latitude_first = among.iter().position(|c| *c == lat) < among.iter().position(|c| *c == lon);
+                return Some(match latitude_first {
+                    true => (vec![lat, lon], Layout::LatLon),
+                    false => (vec![lon, lat], Layout::LonLat),
+                });
+            }
+            Some((vec![one(&["x"])?, one(&["y"])?, one(&["z"])?], Layout::Xyz))
+        }
+        Space::So3 => {
+            let [w, x, y, z] = [["qw", "w"], ["qx", "x"], ["qy", "y"], ["qz", "z"]].map(|names| one(&names));
+            let (w, vector) = (w?, vec![x?, y?, z?]);
+            let real_first = among.iter().position(|c| *c == w) < among.iter().position(|c| *c == vector[0]);
+            Some(match real_first {
+                true => ([vec![w], vector].concat(), Layout::QuaternionWxyz),
+                false => ([vector, vec![w]].concat(), Layout::QuaternionXyzw),
+            })
+        }
+        Space::Torus(n) => {
+            let angles = angle_columns(table, among);
+            (angles.len() == n).then_some((angles, Layout::Angles))
+        }
+        Space::Sphere(1) => {
+            let angles = angle_columns(table, among);
+            (angles.len() == 1).then_some((angles, Layout::Angles))
+        }
+        _ => None,
+    }
+}
+
+pub fn angle_columns(table: &Table, among: &[usize]) -> Vec<usize> {
+    let is_angle = |c: &&usize| {
+        ANGLES.contains(&stem(&table.columns[**c].name).trim_end_matches(|d: char| d.is_numeric() || d == '_'))
+    };
+    among.iter().filter(is_angle).copied().collect()
+}
+
+/// Names or numbers of columns, for sentences.
+pub fn list(table: &Table, columns: &[usize]) -> String {
+    let name = |c: &usize| match table.columns[*c].name.as_str() {
+        "" => (c + 1).to_string(),
+        name => name.to_string(),
+    };
+    columns.iter().map(name).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,168 @@
+//! Tables in Parquet files, column by column.
+//!
+//! **Conventions.** Numbers of all kinds become f64; integers beyond 2⁵³ and bytes stay text; nulls are empty cells; lists
+//! and other nested columns are kept as text that cannot be chosen.
+//! **Checked by** tests/data_binary.rs, tests/data_fuzz.rs.
+
+use super::table::{Column, MOST_COLUMNS, Table, plain};
+use crate::Error;
+use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnDescriptor, Type};
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Values read at once.
+const BATCH: usize = 8192;
+
+/// Reads a Parquet file.
+///
+/// The crate asserts things that a damaged file does not keep (found by fuzzing): such a panic is the file's fault, and
+/// becomes an error here.
+pub(super) fn read(path: &Path) -> Result<Table, Error> {
+    std::panic::catch_unwind(|| read_trusting(path))
+        .unwrap_or_else(|_| Err(Error::content(path, "is a damaged Parquet file: fetch or write it again")))
+}
+
+fn read_trusting(path: &Path) -> Result<Table, Error> {
+    let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
+    let damaged = |e: ParquetError| Error::content(path, format!("is a damaged or unusual Parquet file ({e})"));
+    let reader = SerializedFileReader::new(file).map_err(damaged)?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    if schema.num_columns() > MOST_COLUMNS {
+        return Err(Error::content(
+            path,
+            format!("has {} columns: at most {MOST_COLUMNS} are read", schema.num_columns()),
+        ));
+    }
+    let mut chunks = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+    let places =
+        |c: &ColumnChunkMetaData| [c.compressed_size(), c.data_page_offset(), c.dictionary_page_offset().unwrap_or(0)];
+    if chunks.any(|chunk| places(chunk).iter().any(|place| *place < 0)) {
+        return Err(Error::content(path, "is a damaged Parquet file: it has chunks at negative places"));
+    }
+    let mut columns: Vec<Column> = schema.columns().iter().map(|c| Column::named(c.path().string())).collect();
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group).map_err(damaged)?;
+        for (k, column) in columns.iter_mut().enumerate() {
+            let values = group.get_column_reader(k).map_err(damaged)?;
+            read_column(values, &schema.column(k), column).map_err(damaged)?;
+        }
+    }
+    let rows = columns.first().map_or(0, |c| c.values.len());
+    if let Some(other) = columns.iter().find(|c| c.values.len() != rows) {
+        let what = format!("is damaged: column `{}` has {} rows, others {rows}", other.name, other.values.len());
+        return Err(Error::content(path, what));
+    }
+    Ok(plain(path, columns))
+}
+
+/// Appends the values of a column of a row group.
+fn read_column(reader: ColumnReader, about: &ColumnDescriptor, column: &mut Column) -> Result<(), ParquetError> {
+    let scale = match about.logical_type_ref() {
+        Some(LogicalType::Decimal(decimal)) => decimal.scale,
+        _ if about.converted_type() == ConvertedType::DECIMAL => about.type_scale(),
+        _ => 0,
+    };
+    let unsigned = matches!(about.converted_type(), ConvertedType::UINT_32 | ConvertedType::UINT_64);
+    let integer = |column: &mut Column, value: i128| match value.unsigned_abs() > 1 << 53 {
+        true => column.push_odd(value.to_string()),
+        false => column.push_number(value as f64 / 10f64.powi(scale.clamp(0, 64)), String::new),
+    };
+    let real = |column: &mut Column, value: f64| column.push_number(value, || value.to_string());
+    let text = |column: &mut Column, bytes: &[u8]| column.push_odd(String::from_utf8_lossy(bytes).into_owned());
+    match reader {
+        ColumnReader::BoolColumnReader(r) => each(r, about, column, |c, v| real(c, *v as u8 as f64)),
+        ColumnReader::Int32ColumnReader(r) => {
+            each(r, about, column, |c, v| integer(c, if unsigned { *v as u32 as i128 } else { *v as i128 }))
+        }
+        ColumnReader::Int64ColumnReader(r) => {
+            each(r, about, column, |c, v| integer(c, if unsigned { *v as u64 as i128 } else { *v as i128 }))
+        }
+        ColumnReader::Int96ColumnReader(r) => each(r, about, column, |c, v| c.push_odd(format!("{v:?}"))),
+        ColumnReader::FloatColumnReader(r) => each(r, about, column, |c, v| real(c, *v as f64)),
+        ColumnReader::DoubleColumnReader(r) => each(r, about, column, |c, v| real(c, *v)),
+        ColumnReader::ByteArrayColumnReader(r) => each(r, about, column, |c, v| text(c, v.data())),
+        ColumnReader::FixedLenByteArrayColumnReader(r) => each(r, about, column, |c, v| text(c, v.data())),
+    }
+}
+
+/// Reads records and pushes each; a null is an empty cell, a list is text.
+fn each<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    about: &ColumnDescriptor,
+    column: &mut Column,
+    push: impl Fn(&mut Column, &T::T),
+) -> Result<(), ParquetError> {
+    let (full, nested) = (about.max_def_level(), about.max_rep_level() > 0);
+    let (mut levels, mut repeats, mut values) = (vec![], vec![], vec![]);
+    loop {
+        levels.clear();
+        repeats.clear();
+        values.clear();
+        let (records, _, _) = reader.read_records(BATCH, Some(&mut levels), Some(&mut repeats), &mut values)?;
+        if records == 0 {
+            return Ok(());
+        }
+        if nested {
+            (0..records).for_each(|_| column.push_odd("(list)".into()));
+            continue;
+        }
+        let mut present = values.iter();
+        for row in 0..records {
+            let there = full == 0 || levels.get(row).is_some_and(|level| *level == full);
+            match if there { present.next() } else { None } {
+                Some(value) => push(column, value),
+                None => column.push_odd(String::new()),
+            }
+        }
+    }
+}
+
+/// What a column becomes in a file: doubles where every cell is a number or empty, else text.
+fn is_double(column: &Column) -> bool {
+    column.odd.iter().all(|(_, text)| text.is_empty() || text.parse().is_ok_and(|v: f64| !v.is_finite()))
+}
+
+/// The bytes of a Parquet file with these columns.
+pub(super) fn write(columns: &[Column]) -> Result<Vec<u8>, String> {
+    let sick = |e: ParquetError| e.to_string();
+    let field = |column: &Column| {
+        let kind = if is_double(column) { Physical::DOUBLE } else { Physical::BYTE_ARRAY };
+        let logical = (!is_double(column)).then_some(LogicalType::String);
+        Type::primitive_type_builder(&column.name, kind)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical)
+            .build()
+            .map(Arc::new)
+    };
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>().map_err(sick)?;
+    let schema = Type::group_type_builder("table").with_fields(fields).build().map_err(sick)?;
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut writer = SerializedFileWriter::new(vec![], Arc::new(schema), Arc::new(properties)).map_err(sick)?;
+    let mut group = writer.next_row_group().map_err(sick)?;
+    for column in columns {
+        let mut out = group.next_column().map_err(sick)?.ok_or("the schema has too few columns")?;
+        let rows = 0..column.values.len();
+        if is_double(column) {
+            let mut levels = vec![1; rows.len()];
+            column.odd.iter().filter(|(_, text)| text.is_empty()).for_each(|(row, _)| levels[*row] = 0);
+            let values: Vec<f64> = rows.filter(|row| levels[*row] == 1).map(|row| column.values[row]).collect();
+            out.typed::<DoubleType>().write_batch(&values, Some(&levels), None).map_err(sick)?;
+        } else {
+            let levels = vec![1; rows.len()];
+            let values: Vec<ByteArray> = rows.map(|row| ByteArray::from(column.text(row).as_str())).collect();
+            out.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).map_err(sick)?;
+        }
+        out.close().map_err(sick)?;
+    }
+    group.close().map_err(sick)?;
+    writer.into_inner().map_err(sick)
+}

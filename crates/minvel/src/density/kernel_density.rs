@@ -1,0 +1,289 @@
+//! Kernel density with the natural kernel of the manifold, its bandwidth by cross-validation.
+//!
+//! **Statement.** log p(x) = log((1−u) Σ_i w_i K_κ(x; c_i) + u/vol), κ the maximiser of the held-out log-likelihood.
+//! **Source.** mardia2000directional, section 12.2 (kernels on spheres); METHODS 5 for the normalisers.
+//! **Conventions.** Σ w_i = 1. Ten folds, drawn by seed; bandwidths κ₀·2^k first, κ₀ an eighth of 1/(mean of −t), then
+//! golden sections of log κ between the neighbours of the best.
+//! **Error.** None of the density but rounding: sums are taken relative to their largest term. log κ to 0.05, which costs
+//! second order. Repeated points make the likelihood grow without bound in κ: then κ is at the edge, and it says so.
+//! **Checked by** tests/density.rs, tests/density_fit.rs.
+
+use super::cloud::{Cloud, exp_below_zero, largest, sum_of_exponentials};
+use super::natural::{LEAST, MOST};
+use super::{Bump, Density, blend, by_rows, rows, share};
+use minvel_engine::random::{Key, Stream};
+use std::ops::Range;
+
+/// Σ w_i K_κ(x; c_i), with a share of the uniform law.
+#[derive(Clone, Debug)]
+pub struct KernelDensity {
+    bump: Bump,
+    cloud: Cloud,
+    weights: Vec<f64>,
+    kappa: f64,
+    share: Option<(f64, f64)>,
+}
+
+/// How a bandwidth is looked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Search {
+    /// Folds of the training points.
+    pub folds: usize,
+    /// What the folds are drawn by.
+    pub seed: u64,
+    /// u, the share of the uniform law where the volume is finite.
+    pub uniform: f64,
+    /// Threads to use.
+    pub threads: usize,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search { folds: 10, seed: 0, uniform: 0.01, threads: 1 }
+    }
+}
+
+/// A bandwidth and what was found on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bandwidth {
+    /// κ.
+    pub kappa: f64,
+    /// The mean held-out log density at κ.
+    pub log_density: f64,
+    /// True where the best bandwidth is the least or most that was tried: the likelihood has no maximum inside.
+    pub at_edge: bool,
+    /// All (κ, mean held-out log density), in increasing order of κ.
+    pub tried: Vec<(f64, f64)>,
+}
+
+/// Bandwidths of the first pass, each twice the one before.
+const LEVELS: usize = 28;
+
+impl KernelDensity {
+    /// From centres (row-major), κ and the share u of the uniform law.
+    pub fn new(bump: Bump, centres: &[f64], kappa: f64, uniform: f64) -> Self {
+        let cloud = bump.cloud(centres);
+        assert!(cloud.count > 0, "a kernel density needs a centre");
+        assert!(kappa > 0.0 && kappa.is_finite(), "κ is positive, not {kappa}");
+        let share = share(uniform, bump.log_volume());
+        KernelDensity { weights: vec![1.0 / cloud.count as f64; cloud.count], bump, cloud, kappa, share }
+    }
+
+    /// With positive weights of the centres in place of equal ones; they are divided by their sum.
+    pub fn weighted(self, weights: &[f64]) -> Self {
+        assert!(weights.len() == self.cloud.count, "{} weights for {} centres", weights.len(), self.cloud.count);
+        assert!(weights.iter().all(|w| *w > 0.0), "weights are positive");
+        let total: f64 = weights.iter().sum();
+        KernelDensity { weights: weights.iter().map(|w| w / total).collect(), ..self }
+    }
+
+    /// The kernel.
+    pub fn bump(&self) -> &Bump {
+        &self.bump
+    }
+
+    /// κ.
+    pub fn kappa(&self) -> f64 {
+        self.kappa
+    }
+
+    /// u, 0 where the volume is infinite.
+    pub fn uniform(&self) -> f64 {
+        self.share.map_or(0.0, |(uniform, _)| uniform)
+    }
+
+    /// t(x, c_j), −∞ in the range, and the largest.
+    fn statistics_without(&self, x: &[f64], without: Range<usize>, statistics: &mut [f64]) -> f64 {
+        self.cloud.statistics(x, statistics);
+        statistics[without].fill(f64::NEG_INFINITY);
+        largest(statistics)
+    }
+
+    /// log p of each query, where query i does not see the centres of `without(i)`, whose weight goes to the others.
+    fn log_densities(
+        &self,
+        queries: &Cloud,
+        without: impl Fn(usize) -> Range<usize> + Sync,
+        threads: usize,
+    ) -> Vec<f64> {
+        let log_normaliser = self.bump.log_normaliser(self.kappa);
+        by_rows(queries.count, 1, threads, |first, out| {
+            let mut statistics = vec![0.0; self.cloud.count];
+            for (i, out) in (first..).zip(out) {
+                let hidden = without(i);
+                let left = 1.0 - self.weights[hidden.clone()].iter().sum::<f64>();
+                let top = self.statistics_without(&queries.row(i), hidden, &mut statistics);
+                let sum = sum_of_exponentials(&statistics, &self.weights, self.kappa, top);
+                *out = blend(self.kappa * top + (sum / left).ln() - log_normaliser, self.share);
+            }
+        })
+    }
+
+    /// log p₋ᵢ(c_i): each centre under the density of all others.
+    pub fn leave_one_out(&self, threads: usize) -> Vec<f64> {
+        assert!(self.cloud.count > 1, "leaving one out needs two centres");
+        self.log_densities(&self.cloud, |i| i..i + 1, threads)
+    }
+
+    /// The density of the training points whose κ has the largest log-likelihood on the validation points, or where there
+    /// are none, by folds of the training points.
+    pub fn cross_validated(
+        bump: Bump,
+        train: &[f64],
+        validation: Option<&[f64]>,
+        search: &Search,
+    ) -> (KernelDensity, Bandwidth) {
+        let count = rows(train, bump.ambient());
+        assert!(count > 1, "a bandwidth needs two points");
+        let (points, folds) = folded(train, bump.ambient(), search);
+        let fold = |i: usize| folds[folds.partition_point(|f| f.end <= i)].clone();
+        let mut density =
+            KernelDensity::new(bump, if validation.is_some() { train } else { &points }, 1.0, search.uniform);
+        let bandwidth = match validation.map(|v| density.bump.cloud(v)) {
+            Some(queries) => density.clone().best(&queries, |_| 0..0, search.threads),
+            None => density.clone().best(&density.cloud, fold, search.threads),
+        };
+        density.kappa = bandwidth.kappa;
+        (density, bandwidth)
+    }
+
+    /// The κ under which the queries have the largest likelihood.
+    fn best(
+        &mut self,
+        queries: &Cloud,
+        without: impl Fn(usize) -> Range<usize> + Sync + Copy,
+        threads: usize,
+    ) -> Bandwidth {
+        let least = self.least(queries, without);
+        let mut tried = self.doublings(queries, without, least, threads);
+        let best =
+            |tried: &[(f64, f64)]| (0..tried.len()).max_by(|a, b| tried[*a].1.total_cmp(&tried[*b].1)).unwrap_or(0);
+        let top = best(&tried);
+        let at_edge = top == 0 || top + 1 == tried.len();
+        if !at_edge {
+            let mut value = |log_kappa: f64| {
+                self.kappa = log_kappa.exp();
+                let all = self.log_densities(queries, without, threads);
+                let mean = all.iter().sum::<f64>() / all.len() as f64;
+                tried.push((self.kappa, mean));
+                mean
+            };
+            let centre = least.ln() + top as f64 * std::f64::consts::LN_2;
+            golden(centre - std::f64::consts::LN_2, centre + std::f64::consts::LN_2, &mut value);
+            tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        let (kappa, log_density) = tried[best(&tried)];
+        Bandwidth { kappa, log_density, at_edge, tried }
+    }
+
+    /// An eighth of 1/(mean of −t over some pairs).
+    fn least(&self, queries: &Cloud, without: impl Fn(usize) -> Range<usize>) -> f64 {
+        let mut statistics = vec![0.0; self.cloud.count];
+        let step = queries.count.div_ceil(100);
+        let (mut sum, mut count) = (0.0, 0);
+        for i in (0..queries.count).step_by(step) {
+            self.cloud.statistics(&queries.row(i), &mut statistics);
+            let hidden = without(i);
+            sum += statistics.iter().enumerate().filter(|(j, _)| !hidden.contains(j)).map(|(_, t)| t).sum::<f64>();
+            count += self.cloud.count - hidden.len();
+        }
+        let spread = -sum / count as f64;
+        let largest = self.bump.scales().iter().fold(0.0f64, |a, s| a.max(*s));
+        let smallest = self.bump.scales().iter().fold(f64::INFINITY, |a, s| a.min(*s));
+        let least = if spread > 0.0 { 0.125 / spread } else { 1.0 };
+        least.clamp(LEAST / smallest, MOST / largest)
+    }
+
+    /// Mean log densities at κ = least·2^k: one exponential per pair, which is then squared again and again.
+    fn doublings(
+        &self,
+        queries: &Cloud,
+        without: impl Fn(usize) -> Range<usize> + Sync,
+        least: f64,
+        threads: usize,
+    ) -> Vec<(f64, f64)> {
+        let most = MOST / self.bump.scales().iter().fold(0.0f64, |a, s| a.max(*s));
+        let kappas: Vec<f64> = (0..LEVELS).map(|k| least * 2f64.powi(k as i32)).filter(|k| *k <= most).collect();
+        let normalisers: Vec<f64> = kappas.iter().map(|k| self.bump.log_normaliser(*k)).collect();
+        let all = by_rows(queries.count, kappas.len(), threads, |first, out| {
+            let mut statistics = vec![0.0; self.cloud.count];
+            for (i, out) in (first..).zip(out.chunks_mut(kappas.len())) {
+                let hidden = without(i);
+                let left = 1.0 - self.weights[hidden.clone()].iter().sum::<f64>();
+                let top = self.statistics_without(&queries.row(i), hidden, &mut statistics);
+                sums_by_doubling(&mut statistics, &self.weights, least, top, out);
+                for (k, out) in out.iter_mut().enumerate() {
+                    *out = blend(kappas[k] * top + (*out / left).ln() - normalisers[k], self.share);
+                }
+            }
+        });
+        let mean = |k: usize| all.iter().skip(k).step_by(kappas.len()).sum::<f64>() / queries.count as f64;
+        kappas.iter().enumerate().map(|(k, kappa)| (*kappa, mean(k))).collect()
+    }
+}
+
+impl Density for KernelDensity {
+    fn name(&self) -> &str {
+        "kernel density"
+    }
+
+    fn log_density(&self, points: &[f64], threads: usize) -> Vec<f64> {
+        self.log_densities(&self.bump.cloud(points), |_| 0..0, threads)
+    }
+}
+
+/// Σ w_j e^{κ2^k(t_j − top)} for k = 0, 1, …; overwrites the statistics.
+fn sums_by_doubling(statistics: &mut [f64], weights: &[f64], kappa: f64, top: f64, sums: &mut [f64]) {
+    sums.fill(0.0);
+    for (t, w) in statistics.chunks_mut(256).zip(weights.chunks(256)) {
+        t.iter_mut().for_each(|t| *t = exp_below_zero(kappa * (*t - top)));
+        for sum in sums.iter_mut() {
+            let mut lanes = [0.0; 4];
+            let (t, t_rest) = t.as_chunks_mut::<4>();
+            let (w, w_rest) = w.as_chunks::<4>();
+            for (t, w) in t.iter_mut().zip(w) {
+                for l in 0..4 {
+                    lanes[l] += w[l] * t[l];
+                    // Squares below the normal numbers would be slow, and count for nothing.
+                    t[l] = if t[l] < 1e-140 { 0.0 } else { t[l] * t[l] };
+                }
+            }
+            for (t, w) in t_rest.iter_mut().zip(w_rest) {
+                lanes[0] += w * *t;
+                *t = if *t < 1e-140 { 0.0 } else { *t * *t };
+            }
+            *sum += lanes.iter().sum::<f64>();
+        }
+    }
+}
+
+/// The training points sorted by fold, and where each fold is.
+fn folded(train: &[f64], ambient: usize, search: &Search) -> (Vec<f64>, Vec<Range<usize>>) {
+    let count = train.len() / ambient;
+    let folds = search.folds.clamp(2, count);
+    let mut stream = Stream::new(Key::new(search.seed, 0), 0x464F_4C44);
+    let mut order: Vec<(f64, usize)> = (0..count).map(|i| (super::draw::uniform(&mut stream), i)).collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let points = order.iter().flat_map(|(_, i)| &train[i * ambient..][..ambient]).copied().collect();
+    let starts = (0..folds).map(|f| f * count / folds..(f + 1) * count / folds).collect();
+    (points, starts)
+}
+
+/// Narrows the bracket of a maximum by the golden ratio, eight times.
+fn golden(mut low: f64, mut high: f64, value: &mut impl FnMut(f64) -> f64) {
+    let ratio = 0.5 * (5f64.sqrt() - 1.0);
+    let inner = |low: f64, high: f64| (high - ratio * (high - low), low + ratio * (high - low));
+    let (mut a, mut b) = inner(low, high);
+    let (mut at_a, mut at_b) = (value(a), value(b));
+    for _ in 0..6 {
+        if at_a > at_b {
+            (high, b, at_b) = (b, a, at_a);
+            a = inner(low, high).0;
+            at_a = value(a);
+        } else {
+            (low, a, at_a) = (a, b, at_b);
+            b = inner(low, high).1;
+            at_b = value(b);
+        }
+    }
+}

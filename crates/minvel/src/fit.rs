@@ -1,0 +1,25 @@
+//! From points to a normalised density: kernels that follow the data, corrected by an energy learnt at minimum velocity.
+//!
+//! **Statement.** p(x) = a(x) e^{−t f(x)}/Z: a, a density of local kernels ([`crate::density::LocalKernels`]); f, the mean
+//! of networks learnt by minimum velocity of the flow of E = −log a + f, started at data that a has not seen;
+//! t ∈ [0, 1], the share of f that the validation rows ask for; Z = E_a e^{−t f}.
+//! **Source.** wang2020mvl (the objective). The anchor answers what score matching cannot see: the relative mass of
+//! separated modes. **Conventions.** E(x) = −log a(x) + t f(x) w.r.t. the Riemannian volume; test rows are looked at once.
+//! **Error.** log Z by draws of a, with its standard error; it is part of every score.
+//! **Checked by** tests/fit.rs.
+
+mod correction;
+mod evaluation;
+mod folder;
+mod keep;
+mod model;
+mod pages;
+mod settings;
+mod standard;
+
+pub use correction::Curve;
+pub use evaluation::{Baseline, Evaluation, Fitness};
+pub use folder::{Fit, Folder, Summary};
+pub use model::{Drawn, History, Model};
+pub use pages::{density_figures, look};
+pub use settings::{Geometry, Goal, Learning, Network, Partition, Settings};

@@ -1,0 +1,279 @@
+//! The correction f: networks learnt side by side, each stopped where its validation objective is lowest.
+//!
+//! **Statement.** With a the anchor, s = ∂ log a at data that a has not seen, and mobility w = 1/(1 + (a/ã)^{2/n}), ã the
+//! median of a at the data: min_f E_p[w(½|∇f|² − Δf − (1 − (2/n)(1−w))⟨s, ∇f⟩)], the objective J of −log a + f for the
+//! flow dx = (w∇log p + ∇w)dt + √(2w)dB, up to a constant (∇w = −(2/n)w(1−w)s). w = 1 without mobility.
+//! **Source.** wang2020mvl; the mobility is ours: it is the squared width of a kernel of that density, so that sharp
+//! features do not drown the rest. **Conventions.** The anchor enters as the linear energy −⟨s′, y⟩, whose gradient at
+//! the data is right; its Laplacian does not depend on f. **Error.** Bias O(ε) of the objective, as MVL has it.
+//! **Checked by** tests/fit.rs.
+
+use super::settings::{Geometry, Goal, Settings, activation};
+use crate::energy::{self, Energy, Features, Head, Mlp};
+use crate::flow::{Form, Law, Noise, RiemannianLangevin};
+use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
+use crate::train::{Desk, Trainer};
+use crate::{Error, Manifold};
+use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::{Clock, Draw, Expr, Graph, Program, State, grad};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Streams of the programs.
+const ORDER: u32 = 0;
+const NOISE: u32 = 1;
+const DRAWS: u32 = 2;
+
+/// Points, what the anchor says at them, and how fast the flow moves there.
+pub(super) struct Rows {
+    pub points: Vec<f64>,
+    /// s′, in the coordinates of the points.
+    pub pull: Vec<f64>,
+    /// w.
+    pub mobility: Vec<f64>,
+}
+
+impl Rows {
+    /// From log a and ∂ log a at points that a has not seen.
+    pub fn new(points: &[f64], log_anchor: &[f64], derivative: &[f64], median: Option<f64>, dim: usize) -> Self {
+        let n = dim as f64;
+        let m = points.len() / log_anchor.len();
+        let mobility: Vec<f64> = log_anchor
+            .iter()
+            .map(|log| median.map_or(1.0, |median| 1.0 / (1.0 + ((log - median) * 2.0 / n).exp())))
+            .collect();
+        let slope = |w: f64| 1.0 - 2.0 / n * (1.0 - w);
+        let pull = derivative.iter().enumerate().map(|(k, s)| slope(mobility[k / m]) * s).collect();
+        Rows { points: points.to_vec(), pull, mobility }
+    }
+}
+
+/// What the validation objective was after each look, seed by seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Steps made.
+    pub step: u32,
+    /// Objective of the training rows in the last step.
+    pub train: Vec<f64>,
+    /// Objective of the validation rows.
+    pub validation: Vec<f64>,
+}
+
+/// Networks that were learnt.
+pub(super) struct Learnt {
+    /// All variables of each seed at its best look, one seed after another.
+    pub best: Vec<State<f32>>,
+    /// After how many steps that was.
+    pub best_step: Vec<u32>,
+    pub curves: Vec<Curve>,
+}
+
+/// How corrections are learnt.
+pub(super) struct Correction<'a> {
+    pub manifold: Arc<dyn Manifold>,
+    pub settings: &'a Settings,
+}
+
+impl Correction<'_> {
+    /// The network, one output.
+    pub fn network(&self) -> Mlp {
+        let network = &self.settings.network;
+        let features = Features::of(self.manifold.clone());
+        let features = match network.waves {
+            0 => features,
+            waves => features.with_fourier(waves, network.frequency, self.settings.seed),
+        };
+        let activation = activation(&network.activation).expect("checked");
+        Mlp::with_head("correction", features, &network.hidden, activation, Head::Scalar)
+    }
+
+    fn objective(&self) -> Box<dyn Objective> {
+        let form = match self.settings.flow {
+            Geometry::Langevin => Form::Geodesic,
+            Geometry::Chart => Form::Chart,
+        };
+        let flow = RiemannianLangevin { manifold: self.manifold.clone(), form };
+        match self.settings.objective {
+            Goal::ScoreMatching => Box::new(ScoreMatching { manifold: Some(self.manifold.clone()) }),
+            _ => Box::new(MinimumVelocity { adaptive: true, ..MinimumVelocity::new(flow, self.settings.step_size) }),
+        }
+    }
+
+    /// The loss in the scale of J: of `rows`, or minus the log-likelihood with draws of the anchor.
+    fn loss<'g>(&self, network: &Mlp, rows: [Expr<'g>; 3], draws: Expr<'g>) -> Expr<'g> {
+        let [points, pull, mobility] = rows;
+        if self.settings.objective == Goal::Likelihood {
+            let count = draws.shape().rows.expect("draws are rows") as f64;
+            return network.energy(points).mean_rows() + (-network.energy(draws)).logsumexp_rows() - count.ln();
+        }
+        let energy = |y| network.energy(y) - pull.dot(y);
+        let objective = self.objective();
+        let each = objective.rows(&energy, points.into(), Noise::drawn(Law::Gaussian, NOISE));
+        (mobility * each).mean_rows() / (objective.scale() * mobility.mean_rows())
+    }
+
+    /// Learns from `train`, looks at `validation`; `draws` are points of the anchor.
+    pub fn learn(&self, train: &Rows, validation: &Rows, draws: &[f64], desk: &Desk) -> Result<Learnt, Error> {
+        let Settings { seed, seeds, learning, .. } = self.settings;
+        let m = self.manifold.ambient();
+        let network = self.network();
+        let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
+        let (count, many) = (train.mobility.len(), draws.len() / m);
+        let g = Graph::new();
+        let batch = learning.batch.min(count);
+        let order = g.random_rows(Draw::Epoch(count as u32), ORDER, batch, []);
+        let pick = |name: &str, dims: &[usize]| g.input(name, [&[count], dims].concat()).gather(order);
+        let rows = [pick("points", &[m]), pick("pull", &[m]), pick("mobility", &[])];
+        let some = g.random_rows(Draw::Integer(many as u32), DRAWS, batch, []);
+        let anchor = g.input("draws", [many, m]).gather(some);
+        let scale = learning.penalty * network.energy(rows[0]).square().mean_rows();
+        let loss = self.loss(&network, rows, anchor);
+        let schedule = Schedule::Cosine { steps: learning.steps, floor: 0.0 };
+        let optimiser = Optimiser { schedule, ..Optimiser::adam(learning.rate) };
+        let updates = optimiser.minimise(loss + scale, &energy::parameters(&network, &g));
+        let mut program = g.compile::<f32>(&[loss], &updates.updates, &desk.options(*seeds));
+        let mut state = State::new(*seeds);
+        energy::initialise(&network, &mut state, *seed);
+        silence(&network, &mut state);
+        updates.initialise(&mut state);
+        let inputs = [single(&train.points), single(&train.pull), single(&train.mobility), single(draws)];
+        let inputs: Vec<(&str, &[f32])> =
+            ["points", "pull", "mobility", "draws"].into_iter().zip(inputs.iter().map(Vec::as_slice)).collect();
+
+        let mut judge = Judge::new(self, &network, validation, draws, desk);
+        let mut curves: Vec<Curve> = vec![];
+        let start = judge.losses(&mut state);
+        let mut best: Vec<(f64, u32, State<f32>)> =
+            (0..*seeds).map(|r| (start[r], 0, one_replica(&state, r))).collect();
+        curves.push(Curve { step: 0, train: vec![f64::NAN; *seeds], validation: start });
+        let ends: Vec<u32> = (0..=learning.looks).map(|k| (learning.steps as u64 * k as u64 / learning.looks as u64) as u32).collect();
+        for (look, ends) in ends.windows(2).enumerate() {
+            let name = format!("correction-{look}");
+            let block = (ends[1] - ends[0]).div_ceil(5);
+            let trainer = Trainer { name, from: ends[0], steps: ends[1], block, seed: *seed, loss: 0 };
+            let training = trainer.run(&mut program, &mut state, &inputs, desk)?;
+            let losses = judge.losses(&mut state);
+            for (r, best) in best.iter_mut().enumerate() {
+                if losses[r] < best.0 {
+                    *best = (losses[r], ends[1], one_replica(&state, r));
+                }
+            }
+            let last = training.looks.last().map(|l| l.loss.clone()).unwrap_or_default();
+            curves.push(Curve { step: ends[1], train: last, validation: losses });
+        }
+        let best_step = best.iter().map(|b| b.1).collect();
+        Ok(Learnt { best: best.into_iter().map(|b| b.2).collect(), best_step, curves })
+    }
+}
+
+/// Sets the last layer to zero: the correction begins as none.
+fn silence(network: &Mlp, state: &mut State<f32>) {
+    let parameters = network.parameters();
+    for p in &parameters[parameters.len() - 2..] {
+        let len: usize = p.dims.iter().product();
+        state.set(&p.name, &vec![0.0; len], len);
+    }
+}
+
+/// The variables of one replica.
+fn one_replica(state: &State<f32>, r: usize) -> State<f32> {
+    let mut own = State::new(1);
+    for (name, values) in state.iter() {
+        let len = values.len() / state.replicas();
+        own.set(name, &values[r * len..][..len], len);
+    }
+    own
+}
+
+/// The objective of the validation rows, with noise of its own that stays the same.
+struct Judge {
+    program: Program<f32>,
+    inputs: Vec<(&'static str, Vec<f32>)>,
+    rounds: u32,
+}
+
+impl Judge {
+    /// Noise drawn for each row.
+    const ROUNDS: u32 = 8;
+
+    fn new(correction: &Correction, network: &Mlp, rows: &Rows, draws: &[f64], desk: &Desk) -> Self {
+        let m = correction.manifold.ambient();
+        let g = Graph::new();
+        let (count, many) = (rows.mobility.len(), (draws.len() / m).min(20_000));
+        let given = |name: &str, dims: &[usize]| g.input_rows(name, count, dims.to_vec());
+        let anchor = g.input_rows("draws", many, [m]);
+        let loss = correction.loss(network, [given("points", &[m]), given("pull", &[m]), given("mobility", &[])], anchor);
+        let program = g.compile::<f32>(&[loss], &[], &desk.options(correction.settings.seeds));
+        let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
+        let inputs = vec![
+            ("points", single(&rows.points)),
+            ("pull", single(&rows.pull)),
+            ("mobility", single(&rows.mobility)),
+            ("draws", single(&draws[..many * m])),
+        ];
+        let noisy = correction.settings.objective != Goal::Likelihood;
+        Judge { program, inputs, rounds: if noisy { Self::ROUNDS } else { 1 } }
+    }
+
+    fn losses(&mut self, state: &mut State<f32>) -> Vec<f64> {
+        let inputs: Vec<(&str, &[f32])> = self.inputs.iter().map(|(n, v)| (*n, v.as_slice())).collect();
+        let mut sums = vec![0.0; state.replicas()];
+        for step in 0..self.rounds {
+            self.program.run(state, &inputs, Clock { seed: u64::MAX, step });
+            sums.iter_mut().zip(self.program.output(0)).for_each(|(s, x)| *s += *x as f64);
+        }
+        sums.into_iter().map(|s| s / self.rounds as f64).collect()
+    }
+}
+
+/// f at points, averaged over the networks.
+pub(super) fn mean_of_networks(
+    network: &Mlp,
+    states: &mut [State<f32>],
+    points: &[f64],
+    m: usize,
+    desk: &Desk,
+) -> Vec<f64> {
+    averaged(states, points, m, 1, desk, |x| network.energy(x))
+}
+
+/// ∂f in the coordinates of the points, averaged over the networks.
+pub(super) fn derivative_of_networks(
+    network: &Mlp,
+    states: &mut [State<f32>],
+    points: &[f64],
+    m: usize,
+    desk: &Desk,
+) -> Vec<f64> {
+    averaged(states, points, m, m, desk, |x| grad(network.energy(x), &[x])[0])
+}
+
+/// `width` numbers at each point, averaged over the networks; many points at a time.
+fn averaged(
+    states: &mut [State<f32>],
+    points: &[f64],
+    m: usize,
+    width: usize,
+    desk: &Desk,
+    value: impl for<'g> Fn(Expr<'g>) -> Expr<'g>,
+) -> Vec<f64> {
+    const ROWS: usize = 4096;
+    let count = points.len() / m;
+    let mut sums = vec![0.0; count * width];
+    let rows = ROWS.min(count.max(1));
+    let g = Graph::new();
+    let mut program = g.compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &desk.options(1));
+    let share = 1.0 / states.len() as f64;
+    let mut batch = vec![0f32; rows * m];
+    for (chunk, sums) in points.chunks(rows * m).zip(sums.chunks_mut(rows * width)) {
+        // The last batch is filled up with its own first point.
+        for (k, to) in batch.iter_mut().enumerate() {
+            *to = (if k < chunk.len() { chunk[k] } else { chunk[k % m] }) as f32;
+        }
+        for state in states.iter_mut() {
+            program.run(state, &[("x", &batch)], Clock { seed: 0, step: 0 });
+            sums.iter_mut().zip(program.output(0)).for_each(|(s, f)| *s += share * *f as f64);
+        }
+    }
+    sums
+}

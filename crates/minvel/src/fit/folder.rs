@@ -1,0 +1,214 @@
+//! A run folder: what a fit leaves behind, and how it goes on after an interruption.
+//!
+//! | file | what |
+//! |---|---|
+//! | `config.toml` | every setting |
+//! | `model.safetensors` | the model ([`Model::write`]) |
+//! | `metrics.csv` | objectives while learning |
+//! | `summary.json` | the numbers ([`Summary`]) |
+//! | `report.json`, `.md`, `.html`, figures | the report |
+//! | `work/` | checkpoints, while the fit is at work |
+//!
+//! All are written wholly or not at all; the report comes last: where it is, everything is.
+
+use super::evaluation::Evaluation;
+use super::model::{History, Model};
+use super::pages;
+use super::settings::{Goal, Settings};
+use crate::data::{Dataset, Provenance, leaked_share};
+use crate::density::Family;
+use crate::eval::Estimate;
+use crate::experiment::Config;
+use crate::report::{Report, Versions};
+use crate::train::{Desk, Observer, Stop};
+use crate::{Error, file};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The folder of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    /// The model's file.
+    pub fn model(&self) -> PathBuf {
+        self.0.join("model.safetensors")
+    }
+
+    /// The numbers' file.
+    pub fn summary(&self) -> PathBuf {
+        self.0.join("summary.json")
+    }
+
+    fn work(&self) -> PathBuf {
+        self.0.join("work")
+    }
+
+    /// The numbers of a finished run.
+    pub fn read_summary(&self) -> Result<Summary, Error> {
+        let path = self.summary();
+        let text = file::read_if_there(&path)?;
+        let text = text.ok_or_else(|| Error::content(&self.0, "there is no finished fit here (no summary.json)"))?;
+        serde_json::from_slice(&text).map_err(|e| Error::content(&path, format!("unreadable: {e}")))
+    }
+}
+
+/// What came out of a fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of the program.
+    pub version: String,
+    /// Which data, and what was guessed about it.
+    pub data: Provenance,
+    /// Rows of the data.
+    pub rows: usize,
+    /// Different points among them.
+    pub distinct_rows: usize,
+    /// Share of the test rows that repeat a training row.
+    pub leaked_share: f64,
+    /// Rows learnt from, stopped by, and tested with.
+    pub split: [usize; 3],
+    /// Held-out rows, judged.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
+    /// log Z of the energy, with its error.
+    pub log_z: Estimate,
+    /// How it was computed.
+    pub log_z_method: String,
+    /// Effective share of the draws behind it.
+    pub efficiency: f64,
+    /// What the correction minimised.
+    pub objective: Goal,
+    /// Share t of the correction, chosen by the validation rows.
+    pub share: f64,
+    /// Networks, of which the mean was taken.
+    pub seeds: usize,
+    /// Kernels and their shares.
+    pub kernels: Vec<Family>,
+    /// Where it ran.
+    pub device: String,
+    /// How long it took, also before an interruption.
+    pub seconds: f64,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+    /// How the model came about.
+    pub history: History,
+}
+
+/// A fit to be made.
+pub struct Fit<'a> {
+    /// The points.
+    pub dataset: &'a Dataset,
+    /// The settings as written.
+    pub config: &'a Config,
+    /// Who watches.
+    pub observer: &'a dyn Observer,
+    /// Whether to stop.
+    pub stop: Stop,
+    /// Threads; 0 means all cores.
+    pub threads: usize,
+    /// Time between two checkpoints.
+    pub save_every: Duration,
+    /// Of what the program is made.
+    pub versions: Versions,
+    /// Its git revision.
+    pub revision: &'a str,
+}
+
+/// Share of repeated rows that is worth a warning.
+const MANY: f64 = 0.02;
+
+impl Fit<'_> {
+    /// Fits, judges, and writes everything into the folder, from its checkpoints if there are some.
+    pub fn perform(&self, folder: &Folder) -> Result<Summary, Error> {
+        let settings = Settings::check(self.config)?;
+        file::create_folder(&folder.work())?;
+        file::write(&folder.0.join("config.toml"), self.config.text().as_bytes())?;
+        let purpose = format!("fit {} {}", self.dataset.sha256, self.config.text());
+        let mut desk = Desk::new(self.observer, self.stop.clone(), &folder.work(), &purpose);
+        (desk.threads, desk.save_every) = (self.threads, self.save_every);
+
+        let split = self.dataset.split(settings.seed);
+        let part = |rows: &[usize]| self.dataset.select(rows);
+        let (train, validation, test) = (part(&split.train), part(&split.validation), part(&split.test));
+        let manifold = self.dataset.manifold.clone();
+        let (model, history) = Model::learn(manifold, &settings, &train, &validation, &desk)?;
+        let evaluation = Evaluation::of(&model, &test, settings.seed, &desk)?;
+        let leaked = leaked_share(&self.dataset.points, model.manifold().ambient(), &split);
+        let summary = Summary {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            data: self.dataset.provenance(),
+            rows: self.dataset.rows(),
+            distinct_rows: self.dataset.distinct_rows(),
+            leaked_share: leaked,
+            split: [split.train.len(), split.validation.len(), split.test.len()],
+            log_z: model.log_z(),
+            log_z_method: match model.share() > 0.0 {
+                true => format!("importance sampling with {} draws of the kernels", settings.partition.draws),
+                false => "exact: the kernels are normalised and there is no correction".to_string(),
+            },
+            efficiency: model.efficiency(),
+            objective: settings.objective,
+            share: model.share(),
+            seeds: settings.seeds,
+            kernels: model.kernels().families().to_vec(),
+            device: "cpu".to_string(),
+            seconds: desk.seconds(),
+            warnings: warnings(leaked, &evaluation, &model),
+            evaluation,
+            history,
+        };
+        model.write(&folder.model(), &self.dataset.coordinates)?;
+        file::write(&folder.0.join("metrics.csv"), metrics(&summary.history).as_bytes())?;
+        let text = serde_json::to_vec_pretty(&summary).expect("a summary is plain data");
+        file::write(&folder.summary(), &text)?;
+        let report = self.report(&summary, &model, &train, &desk);
+        report.write(&folder.0)?;
+        remove(&folder.work())?;
+        Ok(summary)
+    }
+
+    fn report(&self, summary: &Summary, model: &Model, train: &[f64], desk: &Desk) -> Report {
+        let figures = pages::figures(summary, model, train, &pages::look(&summary.data), desk);
+        let report = pages::report(summary, self.config.json(), self.config.is_quick(), figures);
+        Report { versions: self.versions.clone(), revision: self.revision.to_string(), ..report }
+    }
+}
+
+fn warnings(leaked: f64, evaluation: &Evaluation, model: &Model) -> Vec<String> {
+    let mut all = vec![];
+    if leaked > MANY {
+        all.push(format!(
+            "{:.0} % of the test rows repeat a training row, so that the score rewards remembering: models that narrow \
+             their kernels on repeated points can score without bound. Compare with --distinct, which drops repeats.",
+            100.0 * leaked
+        ));
+    }
+    if evaluation.goodness.p_value < 0.01 {
+        all.push(format!(
+            "The kernel Stein test finds that the test rows do not come from the model exactly (p = {:.3}); with many rows \
+             small errors suffice for that.",
+            evaluation.goodness.p_value
+        ));
+    }
+    if model.efficiency() < 0.1 {
+        all.push(format!("Only {:.0} % of the draws behind log Z count.", 100.0 * model.efficiency()));
+    }
+    all
+}
+
+fn metrics(history: &History) -> String {
+    let mut out = String::from("step,seed,train,validation\n");
+    for curve in &history.curves {
+        for (seed, (train, validation)) in curve.train.iter().zip(&curve.validation).enumerate() {
+            let train = if train.is_finite() { train.to_string() } else { String::new() };
+            out += &format!("{},{seed},{train},{validation}\n", curve.step);
+        }
+    }
+    out
+}
+
+fn remove(folder: &Path) -> Result<(), Error> {
+    std::fs::remove_dir_all(folder).map_err(|e| Error::file(folder, "remove", e))
+}

@@ -1,0 +1,93 @@
+//! A model in a file: `model.safetensors`, with everything that is needed to score and to sample.
+//!
+//! Lists of the kernels are tensors `kernels/…`; all variables of network r, those of its optimiser included, are
+//! `network-r/…`. The metadata hold manifold, coordinates of the data, settings, shares, log Z and the seed: random
+//! numbers are counted, not drawn from a state, so that seed and step are all there is to keep of them.
+
+use super::model::Model;
+use super::settings::Settings;
+use super::standard::Standard;
+use crate::data::Coordinates;
+use crate::density::{Family, LocalKernels};
+use crate::eval::Estimate;
+use crate::train::Checkpoint;
+use crate::{Error, manifold};
+use minvel_engine::State;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+const PURPOSE: &str = "a fitted density";
+
+#[derive(Serialize, Deserialize)]
+struct Note {
+    coordinates: Coordinates,
+    settings: Settings,
+    standard: Standard,
+    families: Vec<Family>,
+    networks: usize,
+    share: f64,
+    log_z: Estimate,
+    efficiency: f64,
+}
+
+impl Model {
+    /// Writes the model, wholly or not at all.
+    pub fn write(&self, path: &Path, coordinates: &Coordinates) -> Result<(), Error> {
+        let mut state = State::<f64>::new(1);
+        for (name, values) in self.anchor.tensors() {
+            state.set(&format!("kernels/{name}"), values, values.len());
+        }
+        for (r, network) in self.networks.iter().enumerate() {
+            for (name, values) in network.iter() {
+                let wide: Vec<f64> = values.iter().map(|&x| x.into()).collect();
+                state.set(&format!("network-{r}/{name}"), &wide, wide.len());
+            }
+        }
+        let note = Note {
+            coordinates: coordinates.clone(),
+            settings: self.settings.clone(),
+            standard: self.standard.clone(),
+            families: self.anchor.families().to_vec(),
+            networks: self.networks.len(),
+            share: self.share,
+            log_z: self.log_z,
+            efficiency: self.efficiency,
+        };
+        Checkpoint::new(state, self.settings.learning.steps, PURPOSE, &note).write(path)
+    }
+
+    /// Reads a model, and the form of the data it was learnt from.
+    pub fn read(path: &Path) -> Result<(Model, Coordinates), Error> {
+        let file = Checkpoint::<f64>::read(path)?;
+        if file.purpose != PURPOSE {
+            let what = format!("this file holds {}, not {PURPOSE}: give the folder that `minvel fit` wrote", file.purpose);
+            return Err(Error::content(path, what));
+        }
+        let note: Note = file.note(path)?;
+        let broken = || Error::content(path, "the model is broken: fit it again");
+        let manifold = manifold::parse(&note.coordinates.manifold).map_err(|e| Error::content(path, e))?;
+        let find = |name: &str| file.state.get(&format!("kernels/{name}"));
+        let anchor = LocalKernels::from_tensors(&*manifold, &note.families, find).ok_or_else(broken)?;
+        let networks = (0..note.networks).map(|r| {
+            let prefix = format!("network-{r}/");
+            let mut own = State::<f32>::new(1);
+            for (name, values) in file.state.iter() {
+                if let Some(name) = name.strip_prefix(&prefix) {
+                    own.set(name, &values.iter().map(|&x| x as f32).collect::<Vec<f32>>(), values.len());
+                }
+            }
+            own
+        });
+        let model = Model {
+            networks: networks.collect(),
+            manifold,
+            settings: note.settings,
+            standard: note.standard,
+            anchor,
+            share: note.share,
+            log_z: note.log_z,
+            efficiency: note.efficiency,
+        };
+        model.has_networks().then_some((model, note.coordinates)).ok_or_else(broken)
+    }
+}

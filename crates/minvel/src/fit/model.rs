@@ -1,0 +1,286 @@
+//! The model: kernels, correction, partition function; and how it is made.
+
+use super::correction::{Correction, Curve, Rows, derivative_of_networks, mean_of_networks};
+use super::settings::{Goal, Settings};
+use super::standard::Standard;
+use crate::density::LocalKernels;
+use crate::energy::{Energy, Parameter};
+use crate::eval::Estimate;
+use crate::train::Desk;
+use crate::{Error, Manifold};
+use minvel_engine::random::{Key, Stream};
+use minvel_engine::{Clock, Graph, State};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A fitted density. Points are in the units of the data, as rows of the manifold.
+pub struct Model {
+    pub(super) manifold: Arc<dyn Manifold>,
+    pub(super) settings: Settings,
+    pub(super) standard: Standard,
+    pub(super) anchor: LocalKernels,
+    /// Variables of the networks, one state for each; none without correction.
+    pub(super) networks: Vec<State<f32>>,
+    /// t.
+    pub(super) share: f64,
+    /// log Z = log E_a e^{−t f}.
+    pub(super) log_z: Estimate,
+    /// Effective share of the draws behind log Z.
+    pub(super) efficiency: f64,
+}
+
+/// How the model came about.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct History {
+    /// Objectives while learning.
+    pub curves: Vec<Curve>,
+    /// Step at which each seed stopped.
+    pub best_step: Vec<u32>,
+    /// Negative log-likelihood of the validation rows by share of the correction.
+    pub shares: Vec<(f64, f64)>,
+}
+
+/// Shares of the correction that are tried.
+const SHARES: usize = 21;
+/// Draws of the anchor to learn with.
+const DRAWS: usize = 50_000;
+
+impl Model {
+    /// Learns from `train` and stops by `validation`, both row-major points of the manifold.
+    pub fn learn(
+        manifold: Arc<dyn Manifold>,
+        settings: &Settings,
+        train: &[f64],
+        validation: &[f64],
+        desk: &Desk,
+    ) -> Result<(Model, History), Error> {
+        let threads = desk.threads();
+        let standard = Standard::of(&*manifold, train);
+        let train = thinned(&standard.apply(train), manifold.ambient(), settings.kernels.centres);
+        let validation = standard.apply(validation);
+        let seed = settings.seed;
+        let with_correction = settings.objective != Goal::None;
+        desk.begin("kernels", 1, 0);
+        let fit = settings.kernels.fit(&*manifold, &train, seed, threads, with_correction);
+        desk.end();
+        desk.go_on()?;
+        let mut model = Model {
+            manifold: manifold.clone(),
+            settings: settings.clone(),
+            standard,
+            anchor: fit.density,
+            networks: vec![],
+            share: 0.0,
+            log_z: Estimate::exact(0.0),
+            efficiency: 1.0,
+        };
+        let mut history = History::default();
+        let at_validation = model.anchor.log_density_of(&validation, threads);
+        if !with_correction {
+            history.shares = vec![(0.0, -Estimate::of(at_validation).mean)];
+            return Ok((model, history));
+        }
+
+        let n = manifold.dim();
+        let median = settings.mobility.then(|| median(&fit.held_out));
+        let seen = Rows::new(&train, &fit.held_out, &fit.derivative, median, n);
+        let slope = model.anchor.derivative(&validation, threads);
+        let unseen = Rows::new(&validation, &at_validation, &slope, median, n);
+        let draws = model.anchor.sample(DRAWS, seed);
+        let learnt = Correction { manifold, settings }.learn(&seen, &unseen, &draws, desk)?;
+        model.networks = learnt.best;
+        (history.curves, history.best_step) = (learnt.curves, learnt.best_step);
+
+        let f = model.correction(&validation, desk);
+        let at_draws = model.correction(&draws, desk);
+        let score = |t: f64| {
+            let likelihood: Vec<f64> = at_validation.iter().zip(&f).map(|(a, f)| a - t * f).collect();
+            let weights: Vec<f64> = at_draws.iter().map(|f| -t * f).collect();
+            log_mean(&weights).mean - likelihood.iter().sum::<f64>() / likelihood.len() as f64
+        };
+        history.shares = (0..SHARES).map(|k| k as f64 / (SHARES - 1) as f64).map(|t| (t, score(t))).collect();
+        let best = history.shares.iter().min_by(|a, b| a.1.total_cmp(&b.1)).expect("some share");
+        model.share = best.0;
+        let fresh = model.anchor.sample(settings.partition.draws, seed + 1);
+        let weights: Vec<f64> = model.correction(&fresh, desk).iter().map(|f| -model.share * f).collect();
+        model.log_z = log_mean(&weights);
+        model.efficiency = crate::diagnostics::weighted_sample_size(&weights) / weights.len() as f64;
+        Ok((model, history))
+    }
+
+    /// Where the points live.
+    pub fn manifold(&self) -> &Arc<dyn Manifold> {
+        &self.manifold
+    }
+
+    /// t, the share of the correction.
+    pub fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// log Z, with its error.
+    pub fn log_z(&self) -> Estimate {
+        self.log_z
+    }
+
+    /// f at points in standard units.
+    fn correction(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
+        let m = self.manifold.ambient();
+        if self.networks.is_empty() {
+            return vec![0.0; points.len() / m];
+        }
+        let network = Correction { manifold: self.manifold.clone(), settings: &self.settings }.network();
+        mean_of_networks(&network, &mut self.networks.clone(), points, m, desk)
+    }
+
+    /// Whether every network has all its parameters.
+    pub(super) fn has_networks(&self) -> bool {
+        let network = Correction { manifold: self.manifold.clone(), settings: &self.settings }.network();
+        let whole = |p: &Parameter, state: &State<f32>| {
+            state.get(&p.name).is_some_and(|values| values.len() == p.dims.iter().product::<usize>())
+        };
+        self.networks.iter().all(|state| network.parameters().iter().all(|p| whole(p, state)))
+    }
+
+    /// E at points in the units of the data.
+    pub fn energy(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
+        let points = self.standard.apply(points);
+        let anchor = self.anchor.log_density_of(&points, desk.threads());
+        let f = if self.share > 0.0 { self.correction(&points, desk) } else { vec![0.0; anchor.len()] };
+        anchor.iter().zip(&f).map(|(a, f)| self.share * f - a).collect()
+    }
+
+    /// log p at points in the units of the data.
+    pub fn log_density(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
+        let shift = self.standard.log_volume() - self.log_z.mean;
+        self.energy(points, desk).into_iter().map(|e| shift - e).collect()
+    }
+
+    /// The density of the kernels alone, in the units of the data.
+    pub fn log_anchor(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
+        let shift = self.standard.log_volume();
+        let points = self.standard.apply(points);
+        self.anchor.log_density_of(&points, desk.threads()).into_iter().map(|a| a + shift).collect()
+    }
+
+    /// grad log p at points in standard units, in the coordinates of the manifold; and the points.
+    pub fn scores(&self, points: &[f64], desk: &Desk) -> (Vec<f64>, Vec<f64>) {
+        let m = self.manifold.ambient();
+        let points = self.standard.apply(points);
+        let mut derivative = self.anchor.derivative(&points, desk.threads());
+        if self.share > 0.0 {
+            let network = Correction { manifold: self.manifold.clone(), settings: &self.settings }.network();
+            let slope = derivative_of_networks(&network, &mut self.networks.clone(), &points, m, desk);
+            derivative.iter_mut().zip(slope).for_each(|(d, f)| *d -= self.share * f);
+        }
+        let g = Graph::new();
+        let rows = points.len() / m;
+        let (x, d) = (g.input_rows("x", rows, [m]), g.input_rows("d", rows, [m]));
+        let mut program = g.compile::<f64>(&[self.manifold.gradient(x, d)], &[], &desk.options(1));
+        program.run(&mut State::new(1), &[("x", &points), ("d", &derivative)], Clock { seed: 0, step: 0 });
+        (program.output(0).to_vec(), points)
+    }
+
+    /// The points that the kernels stand on, in the units of the data.
+    pub fn centres(&self) -> Vec<f64> {
+        self.standard.undo(self.anchor.points())
+    }
+
+    /// Points in standard units.
+    pub(super) fn standardised(&self, points: &[f64]) -> Vec<f64> {
+        self.standard.apply(points)
+    }
+
+    /// What log densities in standard units gain in those of the data.
+    pub(super) fn log_unit(&self) -> f64 {
+        self.standard.log_volume()
+    }
+
+    /// The kernels.
+    pub fn kernels(&self) -> &LocalKernels {
+        &self.anchor
+    }
+
+    /// The settings it was learnt with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Effective share of the draws behind log Z: 1 where the correction is constant.
+    pub fn efficiency(&self) -> f64 {
+        self.efficiency
+    }
+
+    /// The share of points that the kernels stand on, bit for bit.
+    pub fn share_known(&self, points: &[f64]) -> f64 {
+        let m = self.manifold.ambient();
+        let bits = |p: &[f64]| p.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>();
+        let known: HashSet<Vec<u64>> = self.anchor.points().chunks(m).map(bits).collect();
+        let points = self.standard.apply(points);
+        let found = points.chunks(m).filter(|p| known.contains(&bits(p))).count();
+        found as f64 / (points.len() / m).max(1) as f64
+    }
+
+    /// Draws by an independence chain for each: proposals of the kernels, each accepted with probability
+    /// min(1, e^{−t(f′ − f)}).
+    pub fn sample(&self, count: usize, seed: u64, desk: &Desk) -> Drawn {
+        const ROUNDS: u64 = 20;
+        let m = self.manifold.ambient();
+        let seed = seed.wrapping_mul(ROUNDS + 1);
+        let mut points = self.anchor.sample(count, seed);
+        if self.share == 0.0 {
+            return Drawn { points: self.standard.undo(&points), acceptance: 1.0, moved: 1.0 };
+        }
+        let mut f = self.correction(&points, desk);
+        let mut coins = Stream::new(Key::new(seed, 1), 1);
+        let mut moves = vec![0u64; count];
+        for round in 1..=ROUNDS {
+            let proposals = self.anchor.sample(count, seed.wrapping_add(round));
+            let new = self.correction(&proposals, desk);
+            for i in 0..count {
+                if coins.uniform().ln() < self.share * (f[i] - new[i]) {
+                    points[i * m..][..m].copy_from_slice(&proposals[i * m..][..m]);
+                    f[i] = new[i];
+                    moves[i] += 1;
+                }
+            }
+        }
+        let all = count.max(1) as f64;
+        let acceptance = moves.iter().sum::<u64>() as f64 / (all * ROUNDS as f64);
+        let moved = moves.iter().filter(|moves| **moves > 0).count() as f64 / all;
+        Drawn { points: self.standard.undo(&points), acceptance, moved }
+    }
+}
+
+/// Points of a model, and how the chains went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// In the units of the data, row-major.
+    pub points: Vec<f64>,
+    /// Share of the proposals that were accepted.
+    pub acceptance: f64,
+    /// Share of the chains that accepted at least one: the others are draws of the kernels alone.
+    pub moved: f64,
+}
+
+/// At most `most` of the points, at equal distances in their order (which the split has made random).
+fn thinned(points: &[f64], m: usize, most: usize) -> Vec<f64> {
+    let count = points.len() / m;
+    if count <= most {
+        return points.to_vec();
+    }
+    (0..most).flat_map(|k| &points[k * count / most * m..][..m]).copied().collect()
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+/// log of the mean of e^{logs}, with its error.
+fn log_mean(logs: &[f64]) -> Estimate {
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mean = Estimate::of(logs.iter().map(|l| (l - top).exp())).ln();
+    Estimate { mean: mean.mean + top, ..mean }
+}

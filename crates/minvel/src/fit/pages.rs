@@ -1,0 +1,118 @@
+//! The report of a fit: numbers, figures, what was guessed and what to mind.
+
+use super::folder::Summary;
+use super::model::Model;
+use crate::data::{Layout, Provenance};
+use crate::eval::Estimate;
+use crate::plot::density::{self, Look};
+use crate::plot::learning::{self, Course};
+use crate::plot::{Axis, Entry, Plot, Ranking, Scale};
+use crate::report::{Figure, Machine, Report, Row, Timing, Versions};
+use crate::train::Desk;
+
+/// Samples for pair plots.
+const SAMPLES: usize = 2_000;
+
+/// How figures of this data look: geographic coordinates are on the Earth.
+pub fn look(data: &Provenance) -> Look {
+    let geographic = |l: &Layout| matches!(l, Layout::LatLon | Layout::LonLat);
+    Look {
+        title: data.file.clone(),
+        names: data.coordinates.columns.clone(),
+        earth: data.coordinates.layouts.iter().any(geographic),
+        ..Look::default()
+    }
+}
+
+/// The density with its data.
+pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Vec<Figure> {
+    let samples = model.sample(SAMPLES, model.settings().seed + 2, desk).points;
+    let log_density = |points: &[f64]| model.log_density(points, desk);
+    density::figures(&**model.manifold(), &log_density, data, &samples, look)
+}
+
+/// The density with its data, scores, and learning curves.
+pub(super) fn figures(summary: &Summary, model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Vec<Figure> {
+    let mut figures = density_figures(model, data, look, desk);
+    figures.push(ranking(summary));
+    figures.extend(curves(summary));
+    figures
+}
+
+fn ranking(summary: &Summary) -> Figure {
+    let own = Entry::new("minvel", "model", summary.evaluation.test_nll);
+    let others = summary.evaluation.baselines.iter().map(|b| Entry::new(&b.name, &b.method, b.nll));
+    let entries = std::iter::once(own).chain(others).collect();
+    let x = Axis::linear("negative log-likelihood of test rows (nats; lower is better)");
+    let caption = "Held-out scores with 95 % intervals over the test rows.";
+    Figure::new("scores", caption, Plot::Ranking(Ranking { title: summary.data.file.clone(), x, entries }))
+}
+
+fn curves(summary: &Summary) -> Option<Figure> {
+    let curves = &summary.history.curves;
+    let seeds = curves.first()?.validation.len();
+    let line = |seed: usize, of: fn(&super::Curve) -> &Vec<f64>| -> Vec<(f64, f64)> {
+        curves.iter().map(|c| (c.step as f64, of(c)[seed])).filter(|p| p.1.is_finite()).collect()
+    };
+    let course = |seed: usize| Course {
+        train: line(seed, |c| &c.train),
+        validation: line(seed, |c| &c.validation),
+        kept: summary.history.best_step.get(seed).map(|s| *s as f64),
+    };
+    let courses: Vec<Course> = (0..seeds).map(course).collect();
+    let last = |seed: &usize| curves.iter().map(|c| c.validation[*seed]).fold(f64::INFINITY, f64::min);
+    let best = (0..seeds).min_by(|a, b| last(a).total_cmp(&last(b)));
+    let plot = learning::curves("Learning the correction", "objective", &courses, best, Scale::Linear);
+    let caption = "Objective of the correction while it was learnt, on training and validation rows, for each seed.";
+    Some(Figure::new("learning", caption, Plot::Lines(plot)))
+}
+
+/// All of it as a report.
+pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, figures: Vec<Figure>) -> Report {
+    let evaluation = &summary.evaluation;
+    let row = |name: &str, estimate: Estimate, unit: &str| Row::new(name, estimate, summary.seeds).unit(unit);
+    let plain = |name: &str, value: f64| Row::new(name, Estimate::exact(value), summary.seeds);
+    let mut rows = vec![
+        row("test NLL", evaluation.test_nll, "nats"),
+        row("test NLL of the kernels without correction", evaluation.kernels_nll, "nats"),
+    ];
+    for b in &evaluation.baselines {
+        rows.push(row(&format!("test NLL, {}", b.name), b.nll, "nats"));
+        rows.push(row(&format!("minvel less {}, row by row", b.name), b.difference, "nats"));
+    }
+    rows.extend([
+        row("log Z", summary.log_z, "nats"),
+        plain("p-value of the kernel Stein test", evaluation.goodness.p_value),
+        plain("rows", summary.rows as f64),
+        plain("distinct rows", summary.distinct_rows as f64),
+        plain("share of test rows that repeat a training row", summary.leaked_share),
+        plain("share of the correction", summary.share),
+    ]);
+    let [train, validation, test] = summary.split;
+    let mut notes = vec![
+        format!("Data: {}; {}.", summary.data.file, summary.data.coordinates),
+        format!("Rows: {train} to learn from, {validation} to stop by, {test} to test with, looked at once."),
+        format!(
+            "Model: kernels on {train} points, corrected by {} of the mean of {} networks; log Z by {}.",
+            summary.share, summary.seeds, summary.log_z_method
+        ),
+    ];
+    notes.extend(summary.data.guesses.iter().map(|g| format!("Guessed: {g}.")));
+    notes.extend(summary.warnings.iter().map(|w| format!("Mind: {w}")));
+    Report {
+        experiment: format!("fit {}", summary.data.file),
+        about: format!("A normalised density on {}, learnt from data", summary.data.coordinates.manifold),
+        source: summary.data.file.clone(),
+        config,
+        quick,
+        device: summary.device.clone(),
+        seconds: summary.seconds,
+        timings: vec![Timing { name: "fit".to_string(), seconds: summary.seconds }],
+        machine: Machine::here(),
+        versions: Versions::default(),
+        revision: "unknown".to_string(),
+        rows,
+        figures,
+        notes,
+    }
+}

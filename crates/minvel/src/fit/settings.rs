@@ -1,0 +1,128 @@
+//! How a fit is made: settings as written, checked once.
+
+use crate::Error;
+use crate::density::LocalSettings;
+use crate::energy::Activation;
+use crate::experiment::Config;
+use serde::{Deserialize, Serialize};
+
+/// All settings of a fit; `experiments/fit.toml` says what they mean.
+#[allow(missing_docs)] // said there
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub seed: u64,
+    pub seeds: usize,
+    pub objective: Goal,
+    pub flow: Geometry,
+    pub step_size: f64,
+    pub mobility: bool,
+    pub kernels: LocalSettings,
+    pub network: Network,
+    pub learning: Learning,
+    pub partition: Partition,
+}
+
+/// What the correction minimises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goal {
+    /// The velocity of the flow at the data.
+    MinimumVelocity,
+    /// The score-matching loss itself, with all second derivatives.
+    ScoreMatching,
+    /// Minus the log-likelihood, with Z from draws of the kernels.
+    Likelihood,
+    /// Nothing: there is no correction.
+    None,
+}
+
+/// In which coordinates the flow steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Geometry {
+    /// Riemannian Langevin along geodesics.
+    Langevin,
+    /// Riemannian Langevin in the manifold's chart.
+    Chart,
+}
+
+/// The network of the correction.
+#[allow(missing_docs)] // said in experiments/fit.toml
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    pub hidden: Vec<usize>,
+    pub activation: String,
+    pub waves: usize,
+    pub frequency: f64,
+}
+
+/// The training of the correction.
+#[allow(missing_docs)] // said in experiments/fit.toml
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Learning {
+    pub steps: u32,
+    pub looks: u32,
+    pub batch: usize,
+    pub rate: f64,
+    pub penalty: f64,
+}
+
+/// The estimate of log Z.
+#[allow(missing_docs)] // said in experiments/fit.toml
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Partition {
+    pub draws: usize,
+}
+
+impl Settings {
+    /// The defaults, as a file that names every setting.
+    pub const DEFAULTS: &'static str = include_str!("../../../../experiments/fit.toml");
+
+    /// The defaults as settings to change.
+    pub fn defaults() -> Config {
+        Config::parse("fit.toml", Self::DEFAULTS).expect("our own file")
+    }
+
+    /// Checked settings.
+    pub fn check(config: &Config) -> Result<Self, Error> {
+        let this: Settings = config.read()?;
+        let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
+        demand("seeds", this.seeds > 0, "must be positive")?;
+        demand("step_size", this.step_size > 0.0, "must be positive")?;
+        let LocalSettings { neighbours, factors, shrinkage, folds, centres, widths } = &this.kernels;
+        let positive = |all: &[f64]| all.iter().all(|x| *x > 0.0);
+        demand("kernels.neighbours", positive(neighbours), "must be positive")?;
+        demand("kernels.factors", positive(factors), "must be positive")?;
+        demand("kernels.widths", *widths > 0 || !neighbours.is_empty() && !factors.is_empty(), "leave no kernel")?;
+        demand("kernels.shrinkage", (0.0..=1.0).contains(shrinkage), "must lie in [0, 1]")?;
+        demand("kernels.folds", *folds >= 2, "must be at least 2")?;
+        demand("kernels.centres", *centres >= 10, "must be at least 10")?;
+        demand("network.hidden", !this.network.hidden.contains(&0), "must be positive")?;
+        demand("network.frequency", this.network.frequency > 0.0, "must be positive")?;
+        activation(&this.network.activation).map_err(|what| config.refuse("network.activation", &what))?;
+        let Learning { steps, looks, batch, rate, penalty } = this.learning;
+        demand("learning.steps", steps > 0, "must be positive")?;
+        demand("learning.looks", looks > 0 && looks <= steps, "must be from 1 to the number of steps")?;
+        demand("learning.batch", batch > 0, "must be positive")?;
+        demand("learning.rate", rate > 0.0, "must be positive")?;
+        demand("learning.penalty", penalty >= 0.0, "must not be negative")?;
+        demand("partition.draws", this.partition.draws >= 1000, "must be at least 1000")?;
+        Ok(this)
+    }
+}
+
+/// The activation of a name; rectifiers are none, their gradients jump.
+pub(super) fn activation(name: &str) -> Result<Activation, String> {
+    match name {
+        "silu" => Ok(Activation::Silu),
+        "tanh" => Ok(Activation::Tanh),
+        "softplus" => Ok(Activation::Softplus),
+        "elu" => Ok(Activation::Elu),
+        "sin" => Ok(Activation::Sin),
+        _ => Err(format!("must be one of silu, tanh, softplus, elu, sin, not `{name}`")),
+    }
+}

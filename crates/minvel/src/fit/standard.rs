@@ -1,0 +1,51 @@
+//! Standard units: Euclidean coordinates are shifted and scaled to mean 0 and deviation 1, others are left alone.
+
+use crate::Manifold;
+use crate::manifold::Space;
+use serde::{Deserialize, Serialize};
+
+/// x ↦ (x − shift)/scale, coordinate by coordinate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standard {
+    shift: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+impl Standard {
+    /// As points of a manifold ask for.
+    pub fn of(manifold: &dyn Manifold, points: &[f64]) -> Self {
+        let m = manifold.ambient();
+        let (mut shift, mut scale) = (vec![0.0; m], vec![1.0; m]);
+        let mut at = 0;
+        for space in manifold.spaces().unwrap_or_default() {
+            for j in at..at + space.ambient() {
+                if let Space::Euclidean(_) = space {
+                    let column = || points.iter().skip(j).step_by(m);
+                    let count = (points.len() / m) as f64;
+                    shift[j] = column().sum::<f64>() / count;
+                    let variance = column().map(|x| (x - shift[j]).powi(2)).sum::<f64>() / count;
+                    scale[j] = if variance > 0.0 { variance.sqrt() } else { 1.0 };
+                }
+            }
+            at += space.ambient();
+        }
+        Standard { shift, scale }
+    }
+
+    /// In standard units.
+    pub fn apply(&self, points: &[f64]) -> Vec<f64> {
+        let m = self.shift.len();
+        points.iter().enumerate().map(|(k, x)| (x - self.shift[k % m]) / self.scale[k % m]).collect()
+    }
+
+    /// In the units of the data.
+    pub fn undo(&self, points: &[f64]) -> Vec<f64> {
+        let m = self.shift.len();
+        points.iter().enumerate().map(|(k, x)| x * self.scale[k % m] + self.shift[k % m]).collect()
+    }
+
+    /// log of a unit volume of the data in standard units: what log densities in the units of the data gain.
+    pub fn log_volume(&self) -> f64 {
+        -self.scale.iter().map(|s| s.ln()).sum::<f64>()
+    }
+}

@@ -1,0 +1,39 @@
+//! The model spaces that our manifolds are products of.
+//!
+//! **Statement.** M = M₁ × … × M_k, each M_i one of Rⁿ, Sⁿ, Tⁿ, Hⁿ, SO(3). **Conventions.** Coordinates are those of the
+//! manifolds of the same names; nested products are flattened. What is known in closed form (natural kernels, exponential
+//! families, Stein fields) is known by space, so that it is plain code on numbers. **Checked by** tests/density.rs.
+
+/// A model space, by name and dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Rⁿ.
+    Euclidean(usize),
+    /// Sⁿ ⊂ R^{n+1}.
+    Sphere(usize),
+    /// Tⁿ in angles.
+    Torus(usize),
+    /// Hⁿ as the unit ball.
+    Hyperbolic(usize),
+    /// Rotations as unit quaternions up to sign.
+    So3,
+}
+
+impl Space {
+    /// Intrinsic dimension.
+    pub fn dim(self) -> usize {
+        match self {
+            Space::Euclidean(n) | Space::Sphere(n) | Space::Torus(n) | Space::Hyperbolic(n) => n,
+            Space::So3 => 3,
+        }
+    }
+
+    /// Numbers per point.
+    pub fn ambient(self) -> usize {
+        match self {
+            Space::Euclidean(n) | Space::Torus(n) | Space::Hyperbolic(n) => n,
+            Space::Sphere(n) => n + 1,
+            Space::So3 => 4,
+        }
+    }
+}

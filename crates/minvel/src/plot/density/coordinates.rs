@@ -1,0 +1,99 @@
+//! Coordinates that people read: degrees for angles, latitude and longitude, rotation vectors.
+//!
+//! **Checked by** tests/plot_density.rs.
+
+use crate::manifold::{Manifold, Space};
+use crate::plot::Axis;
+
+/// The coordinates in which points of a manifold are shown.
+pub(super) struct Coordinates {
+    /// Its model spaces; `None` where it is another manifold, whose numbers are shown as they are.
+    spaces: Option<Vec<Space>>,
+    ambient: usize,
+}
+
+impl Coordinates {
+    pub fn of(manifold: &dyn Manifold) -> Self {
+        Coordinates { spaces: manifold.spaces(), ambient: manifold.ambient() }
+    }
+
+    /// The one model space that the manifold is.
+    pub fn single(&self) -> Option<Space> {
+        match self.spaces.as_deref() {
+            Some([space]) => Some(*space),
+            _ => None,
+        }
+    }
+
+    /// The coordinates that are shown, with the ranges they have by nature.
+    pub fn axes(&self) -> Vec<Axis> {
+        match &self.spaces {
+            Some(spaces) => spaces.iter().flat_map(|space| axes(*space)).collect(),
+            None => axes(Space::Euclidean(self.ambient)),
+        }
+    }
+
+    /// The coordinates of a point.
+    pub fn at(&self, point: &[f64]) -> Vec<f64> {
+        let Some(spaces) = &self.spaces else { return point.to_vec() };
+        let mut rest = point;
+        let take = |space: &Space| {
+            let (own, others) = rest.split_at(space.ambient());
+            rest = others;
+            coordinates(*space, own)
+        };
+        spaces.iter().flat_map(take).collect()
+    }
+}
+
+fn axes(space: Space) -> Vec<Axis> {
+    let angle = |name: &str| Axis::linear(&format!("{name} (°)")).over(-180.0, 180.0).every(60.0);
+    let numbered = |letter: &str, n: usize| (1..=n).map(|i| format!("{letter}{}", below(i))).collect::<Vec<_>>();
+    let plain = |names: Vec<String>| names.iter().map(|name| Axis::linear(name)).collect();
+    match space {
+        Space::Euclidean(1) => vec![Axis::linear("x")],
+        Space::Euclidean(n) => plain(numbered("x", n)),
+        Space::Hyperbolic(n) => plain(numbered("y", n)),
+        Space::Sphere(2) => vec![angle("longitude"), Axis::linear("latitude (°)").over(-90.0, 90.0).every(30.0)],
+        Space::Sphere(1) | Space::Torus(1) => vec![angle("angle")],
+        Space::Sphere(n) => numbered("x", n + 1).iter().map(|name| Axis::linear(name).over(-1.0, 1.0)).collect(),
+        Space::Torus(n) => numbered("θ", n).iter().map(|name| angle(name)).collect(),
+        Space::So3 => {
+            let vector = ["rotation x", "rotation y", "rotation z"].map(angle);
+            let turn = Axis::linear("angle (°)").over(0.0, 180.0).every(60.0);
+            vector.into_iter().chain([turn]).collect()
+        }
+    }
+}
+
+fn coordinates(space: Space, point: &[f64]) -> Vec<f64> {
+    match space {
+        Space::Sphere(1) => vec![point[1].atan2(point[0]).to_degrees()],
+        Space::Sphere(2) => {
+            let latitude = point[2].atan2(point[0].hypot(point[1]));
+            vec![point[1].atan2(point[0]).to_degrees(), latitude.to_degrees()]
+        }
+        Space::Euclidean(_) | Space::Hyperbolic(_) | Space::Sphere(_) => point.to_vec(),
+        Space::Torus(_) => point.iter().map(|a| turned(a.to_degrees())).collect(),
+        Space::So3 => rotation(point),
+    }
+}
+
+/// Degrees in [−180, 180).
+fn turned(degrees: f64) -> f64 {
+    (degrees + 180.0).rem_euclid(360.0) - 180.0
+}
+
+/// Axis times angle, and the angle, in degrees: q = (sin(θ/2)·axis, cos(θ/2)), of ±q the one with θ ≤ 180°.
+fn rotation(q: &[f64]) -> Vec<f64> {
+    let sign = if q[3] < 0.0 { -1.0 } else { 1.0 };
+    let sine = (q[0] * q[0] + q[1] * q[1] + q[2] * q[2]).sqrt();
+    let angle = 2.0 * sine.atan2(sign * q[3]).to_degrees();
+    let scale = if sine > 0.0 { sign * angle / sine } else { 0.0 };
+    vec![scale * q[0], scale * q[1], scale * q[2], angle]
+}
+
+/// A whole number as index: ₁₂.
+fn below(i: usize) -> String {
+    i.to_string().chars().map(|c| char::from_u32('₀' as u32 + c as u32 - '0' as u32).expect("a digit")).collect()
+}

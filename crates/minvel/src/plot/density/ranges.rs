@@ -1,0 +1,56 @@
+//! Which numbers a figure shows, and with how many digits it keeps them.
+//!
+//! **Checked by** tests/plot_density.rs.
+
+/// From what lies around all but a thousandth of the probability to the top: below, the colours stay the same.
+pub(super) fn range(logs: &[f64], weight: impl Fn(usize) -> f64) -> [f64; 2] {
+    let mut heights: Vec<(f64, f64)> =
+        logs.iter().enumerate().filter(|(_, l)| l.is_finite()).map(|(k, l)| (*l, weight(k))).collect();
+    heights.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (Some(&(top, _)), Some(&(bottom, _))) = (heights.first(), heights.last()) else { return [0.0, 1.0] };
+    let total: f64 = heights.iter().map(|(l, w)| w * (l - top).exp()).sum();
+    let mut mass = 0.0;
+    let rim = heights.iter().find(|(l, w)| {
+        mass += w * (l - top).exp();
+        mass > 0.999 * total
+    });
+    let low = rim.map_or(bottom, |r| r.0).min(top - 3.0) - 0.5;
+    let round = |x: f64| (10.0 * x).round() / 10.0;
+    [round(low.max(bottom)).min(round(top) - 0.1), round(top)]
+}
+
+/// Hundredths of a nat are more than a colour shows; what is far below its range is put just below.
+pub(super) fn stored(logs: &[f64], [low, high]: [f64; 2]) -> Vec<f32> {
+    let floor = low - 0.5 * (high - low);
+    logs.iter().map(|l| ((100.0 * if l.is_nan() { floor } else { l.max(floor) }).round() / 100.0) as f32).collect()
+}
+
+/// Six digits.
+pub(super) fn significant(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    let unit = 10f64.powi(5 - x.abs().log10().floor() as i32);
+    (x * unit).round() / unit
+}
+
+/// A range that shows all but a few thousandths at the ends, with margins; extremes would make the rest small.
+pub(super) fn spread(mut values: Vec<f64>, margin: f64) -> [f64; 2] {
+    values.retain(|x| x.is_finite());
+    values.sort_by(f64::total_cmp);
+    let Some(last) = values.len().checked_sub(1) else { return [-1.0, 1.0] };
+    let at = |share: f64| values[(share * last as f64).round() as usize];
+    let (low, high) = (at(0.002), at(0.998));
+    let room = if high > low { margin * (high - low) } else { 0.5 * low.abs().max(1.0) };
+    [low - room, high + room]
+}
+
+/// Bins as wide as Freedman and Diaconis advise: 2·IQR·n^(−1/3).
+pub(super) fn bin_count(values: &[f64], [low, high]: [f64; 2]) -> usize {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else { return 20 };
+    let quartiles = sorted[(0.75 * last as f64) as usize] - sorted[(0.25 * last as f64) as usize];
+    let width = 2.0 * quartiles / (sorted.len() as f64).cbrt();
+    if width > 0.0 { ((high - low) / width).ceil().clamp(12.0, 100.0) as usize } else { 30 }
+}

@@ -1,0 +1,188 @@
+//! The figure of a density on each manifold: the right kind, complete, the same each time.
+
+use minvel::manifold::{self, Manifold};
+use minvel::plot::density::{Look, figures};
+use minvel::plot::scene::Shape;
+use minvel::plot::{Matrix, Plot, Theme};
+use minvel::report::Figure;
+use std::cell::Cell;
+
+/// Points that are on each manifold: numbers between −1 and 1, of a low-discrepancy sequence, scaled as it asks.
+fn points(manifold: &dyn Manifold, count: usize) -> Vec<f64> {
+    let m = manifold.ambient();
+    let name = manifold.to_string();
+    let row = |i: usize| {
+        let mut row: Vec<f64> =
+            (0..m).map(|j| 2.0 * ((i * m + j + 1) as f64 * 0.618_033_988_749_895).fract() - 0.9).collect();
+        let length = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let on_sphere = name.starts_with("sphere") || name == "so3";
+        let shrink = if on_sphere { length } else { 1.0f64.max(1.1 * length) };
+        row.iter_mut().for_each(|x| *x /= shrink);
+        if name.starts_with("product(sphere:2") {
+            let length = row[..3].iter().map(|x| x * x).sum::<f64>().sqrt();
+            row[..3].iter_mut().for_each(|x| *x /= length);
+        }
+        row
+    };
+    (0..count).flat_map(row).collect()
+}
+
+fn shown(name: &str, look: &Look) -> Vec<Figure> {
+    let manifold = manifold::parse(name).unwrap();
+    let (data, samples) = (points(&*manifold, 120), points(&*manifold, 90));
+    let m = manifold.ambient();
+    let log_density =
+        |points: &[f64]| points.chunks(m).map(|x| -2.0 * x.iter().map(|v| v * v).sum::<f64>() + x[0]).collect();
+    figures(&*manifold, &log_density, &data, &samples, look)
+}
+
+/// The words and numbers of a figure, without its pixels, whose letters may spell anything.
+fn words(plot: &Plot) -> String {
+    let svg = plot.svg(Theme::Paper);
+    let mut parts = svg.split("base64,");
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |text, part| text + part.split_once('"').map_or("", |(_, rest)| rest))
+}
+
+const EACH: [(&str, &str); 13] = [
+    ("sphere:1", "rose"),
+    ("torus:1", "rose"),
+    ("sphere:2", "maps"),
+    ("torus:2", "heat"),
+    ("hyperbolic:2", "disk"),
+    ("euclidean:1", "histogram"),
+    ("euclidean:2", "heat"),
+    ("torus:3", "matrix"),
+    ("sphere:3", "matrix"),
+    ("euclidean:12", "matrix"),
+    ("hyperbolic:3", "matrix"),
+    ("so3", "matrix"),
+    ("product(sphere:2,torus:1)", "matrix"),
+];
+
+#[test]
+fn each_manifold_has_its_figure_that_survives_json() {
+    for (name, kind) in EACH {
+        for figure in shown(name, &Look { title: "A title".into(), ..Look::default() }) {
+            let json = serde_json::to_value(&figure.plot).unwrap();
+            assert_eq!(json["kind"], kind, "{name}");
+            let text = minvel::report::json::text(&figure.plot).unwrap();
+            assert_eq!(serde_json::from_str::<Plot>(&text).unwrap(), figure.plot, "{name}");
+            assert!(figure.caption.ends_with('.') && !figure.name.is_empty());
+            let svg = words(&figure.plot);
+            assert!(svg.contains("A title") && !svg.contains("NaN"), "{name}");
+            let unit = if matches!(kind, "maps" | "heat" | "disk") { "log density (nats" } else { "" };
+            assert!(svg.contains(unit), "{name}");
+            if let Ok(folder) = std::env::var("MINVEL_FIGURES") {
+                let file = name.replace([':', '(', ')', ','], "-");
+                std::fs::write(format!("{folder}/{file}.png"), figure.plot.png(2.0)).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_leaves_the_page() {
+    for (name, _) in EACH {
+        let scene = shown(name, &Look::default()).remove(0).plot.scene();
+        let inside = |(x, y): (f64, f64)| x >= 0.0 && y >= 0.0 && x <= scene.width && y <= scene.height;
+        for shape in &scene.shapes {
+            match shape {
+                Shape::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
+                Shape::Text(text) => assert!(inside(text.at), "{name}: {text:?}"),
+                Shape::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
+                Shape::Picture(p) => {
+                    assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom())), "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_density_gives_the_same_bytes_and_pixels_as_asked() {
+    for name in ["sphere:2", "torus:2", "torus:3", "torus:1"] {
+        let [one, two] = [0, 1].map(|_| shown(name, &Look::default()).remove(0).plot);
+        assert_eq!(one.svg(Theme::Inline), two.svg(Theme::Inline), "{name}");
+        let png = one.png(1.0);
+        assert_eq!(png, two.png(1.0), "{name}");
+        let side = |at: usize| f64::from(u32::from_be_bytes(png[at..at + 4].try_into().unwrap()));
+        assert_eq!((side(16), side(20)), (800.0, one.scene().height.ceil()), "{name}");
+    }
+}
+
+#[test]
+fn points_are_asked_for_all_at_once() {
+    let calls = Cell::new(0);
+    let density = |points: &[f64]| {
+        calls.set(calls.get() + 1);
+        vec![-1.8; points.len()]
+    };
+    let data = points(&manifold::Torus(1), 50);
+    figures(&manifold::Torus(1), &density, &data, &[], &Look::default());
+    assert_eq!(calls.get(), 1);
+}
+
+#[test]
+fn a_density_that_is_zero_somewhere_can_be_shown_and_stored() {
+    let density = |points: &[f64]| {
+        points.chunks(2).map(|x| if x[0] < 0.0 { f64::NEG_INFINITY } else { -x[1] * x[1] }).collect::<Vec<_>>()
+    };
+    let data = points(&manifold::Torus(2), 50);
+    let figure = figures(&manifold::Torus(2), &density, &data, &[], &Look::default()).remove(0);
+    let text = serde_json::to_string(&figure.plot).unwrap();
+    assert_eq!(serde_json::from_str::<Plot>(&text).unwrap(), figure.plot);
+    assert!(!words(&figure.plot).contains("NaN"));
+}
+
+#[test]
+fn no_data_at_all_is_no_panic() {
+    for (name, _) in EACH {
+        let manifold = manifold::parse(name).unwrap();
+        let m = manifold.ambient();
+        let plot = figures(&*manifold, &|x| vec![0.0; x.len() / m], &[], &[], &Look::default()).remove(0).plot;
+        assert!(!words(&plot).contains("NaN"), "{name}");
+    }
+}
+
+fn matrix(name: &str, data: &[f64]) -> Matrix {
+    let manifold = manifold::parse(name).unwrap();
+    match figures(&*manifold, &|_| vec![], data, &[], &Look::default()).remove(0).plot {
+        Plot::Matrix(matrix) => matrix,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+/// A quarter turn about the third axis is (0, 0, 90°), whichever of the two quaternions names it.
+#[test]
+fn rotations_are_shown_as_axis_times_angle() {
+    let half = std::f64::consts::FRAC_1_SQRT_2;
+    let matrix = matrix("so3", &[0.0, 0.0, half, half, 0.0, 0.0, -half, -half]);
+    let columns: Vec<&[f32]> = matrix.groups[0].columns.iter().map(Vec::as_slice).collect();
+    for (column, value) in columns.iter().zip([0.0, 0.0, 90.0, 90.0f32]) {
+        assert!(column.iter().all(|x| (x - value).abs() < 1e-3), "{columns:?}");
+    }
+    assert_eq!(matrix.axes[3].label, "angle (°)");
+}
+
+#[test]
+fn factors_of_a_product_are_shown_in_their_own_coordinates() {
+    let (latitude, longitude, angle) = (30f64.to_radians(), -60f64.to_radians(), 3.5f64);
+    let point = [latitude.cos() * longitude.cos(), latitude.cos() * longitude.sin(), latitude.sin(), angle];
+    let matrix = matrix("product(sphere:2,torus:1)", &point);
+    let names: Vec<&str> = matrix.axes.iter().map(|a| a.label.as_str()).collect();
+    assert_eq!(names, ["longitude (°)", "latitude (°)", "angle (°)"]);
+    let values: Vec<f32> = matrix.groups[0].columns.iter().map(|c| c[0]).collect();
+    for (x, y) in values.iter().zip([-60.0, 30.0, angle.to_degrees() as f32 - 360.0]) {
+        assert!((x - y).abs() < 1e-3, "{values:?}");
+    }
+}
+
+#[test]
+fn names_of_columns_become_labels_with_their_unit() {
+    let look = Look { names: vec!["phi".into(), "psi".into()], ..Look::default() };
+    let svg = shown("torus:2", &look).remove(0).plot.svg(Theme::Paper);
+    assert!(svg.contains("phi (°)") && svg.contains("psi (°)") && svg.contains("−120") && svg.contains("90 %"));
+    let twelve = shown("euclidean:12", &Look::default()).remove(0);
+    assert!(twelve.caption.contains("The first 8 of 12 coordinates"));
+}
