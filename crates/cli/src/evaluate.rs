@@ -40,7 +40,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let known = model.share_known(&data.points);
     if arguments.json {
         let mut all = serde_json::to_value(&evaluation).expect("an evaluation is plain data");
-        all["log_z"] = serde_json::to_value(model.log_z()).expect("an estimate is plain data");
+        all["log_z"] = serde_json::to_value(model.log_z().value).expect("an estimate is plain data");
+        all["rows"] = data.rows().into();
+        all["rows"] = data.rows().into();
         all["distinct_rows"] = data.distinct_rows().into();
         all["leaked_share"] = known.into();
         all["seconds"] = begun.elapsed().as_secs_f64().into();
@@ -54,6 +56,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         println!("  {:<32} {:>18}  {:>22}", b.name, b.nll.to_string(), b.difference.to_string());
     }
     let fitness = evaluation.goodness;
-    println!("\nlog Z {}; Stein test on {} rows: p = {:.3}", model.log_z(), fitness.points, fitness.p_value);
+    println!("\nlog Z {}; Stein test on {} rows: p = {:.3}", model.log_z().value, fitness.points, fitness.p_value);
     Ok(())
 }

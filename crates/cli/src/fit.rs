@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::progress::Bars;
 use clap::Args;
-use minvel::data::{Dataset, Layout, Options, Request, Units, locate};
+use minvel::data::{Dataset, LEAST_ROWS, Layout, Options, Request, Units, locate};
 use minvel::experiment::Config;
 use minvel::fit::{Fit, Folder, Settings, Summary};
 use minvel::report::{Versions, format};
@@ -211,7 +211,11 @@ fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Er
 
 fn read(path: &Path, reading: &Reading, distinct: bool) -> Result<Dataset, Error> {
     let dataset = Dataset::read(path, &reading.request()?)?;
-    Ok(if distinct { dataset.without_repeats() } else { dataset })
+    let dataset = if distinct { dataset.without_repeats() } else { dataset };
+    match dataset.rows() {
+        LEAST_ROWS.. => Ok(dataset),
+        rows => Err(Error::content(path, format!("has {rows} different rows: at least {LEAST_ROWS} are needed"))),
+    }
 }
 
 fn resumed(folder: &Path) -> Result<(Folder, Asked, Config, Dataset), Error> {
@@ -265,7 +269,7 @@ fn text(summary: &Summary, folder: &Folder) -> String {
     }
     out += &format!(
         "\nlog Z {} ({}); share of the correction {}; Stein test p = {:.3}\n",
-        summary.log_z, summary.log_z_method, summary.share, summary.evaluation.goodness.p_value
+        summary.log_z, summary.partition.method, summary.share, summary.evaluation.goodness.p_value
     );
     for warning in &summary.warnings {
         out += &format!("mind: {warning}\n");

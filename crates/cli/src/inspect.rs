@@ -24,13 +24,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         let all = serde_json::json!({
             "coordinates": coordinates, "centres": model.kernels().centres(), "kernels": model.kernels().families(),
-            "share": model.share(), "log_z": model.log_z(), "efficiency": model.efficiency(), "settings": settings,
+            "share": model.share(), "log_z": model.log_z().value, "partition": model.log_z(), "settings": settings,
         });
         println!("{all}");
         return Ok(());
     }
     println!("{coordinates}");
-    println!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z());
+    println!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z().value);
     println!("a: {} centres;", model.kernels().centres());
     for family in model.kernels().families() {
         let kind = match family.kind {

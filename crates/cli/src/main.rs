@@ -4,6 +4,7 @@
 
 mod claims;
 mod data;
+mod devices;
 mod evaluate;
 mod fit;
 mod inspect;
@@ -40,6 +41,7 @@ enum Command {
     Report(report::Arguments),
     Inspect(inspect::Arguments),
     Data(data::Arguments),
+    Devices(devices::Arguments),
     Reproduce(reproduce::Arguments),
 }
 
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Data(arguments) => data::run(arguments),
+        Command::Devices(arguments) => devices::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(arguments),
     };
     match outcome {

@@ -2,11 +2,11 @@
 
 use crate::progress::Bars;
 use crate::{Failure, claims};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use minvel::experiment::{self, Bench, Config, Entry, GROUPS, LIST, Ledger};
 use minvel::report::{Report, Versions, format};
 use minvel::train::Stop;
-use minvel::{Error, file};
+use minvel::{Device, DeviceError, Error, Precision, file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,9 +34,12 @@ pub struct Arguments {
     /// Trainings of each kind; their scatter gives the ±.
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
-    /// Where to compute.
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    /// Where to compute: auto (a GPU if one can be used), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: Device,
+    /// How a GPU computes matrix products: f32, or tf32 (faster, 11 bits).
+    #[arg(long, value_name = "PRECISION", default_value = "f32")]
+    precision: Precision,
     /// Threads; all cores if not given. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
@@ -58,16 +61,6 @@ pub struct Arguments {
     /// Seconds between two checkpoints.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
     save_every: f64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Device {
-    /// The processor.
-    Cpu,
-    /// A graphics card.
-    Cuda,
-    /// The fastest there is.
-    Auto,
 }
 
 /// What was asked for: kept in the folder, so that a run can go on.
@@ -93,10 +86,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         print!("{}", list());
         return Ok(());
     }
-    if arguments.device == Device::Cuda {
-        let what = "this version of minvel computes on the processor only; use --device cpu or auto";
-        return Err(Failure::Input(Error::config(what)));
-    }
+    let unusable = |why: DeviceError| Failure::Input(Error::config(why.to_string()));
+    arguments.device.checked().map_err(unusable)?;
     let (folder, request) = match &arguments.resume {
         Some(folder) => (folder.clone(), read_request(folder).map_err(Failure::Input)?),
         None => new_request(&arguments).map_err(Failure::Input)?,
@@ -252,6 +243,7 @@ impl Job {
         let bars = Bars::new(name);
         let mut bench = Bench::new(ledger, &bars, stop.clone());
         bench.threads = arguments.threads;
+        (bench.device, bench.precision) = (arguments.device, arguments.precision);
         bench.save_every = Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX);
         let versions = Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() };
         let report = self.entry.perform(&self.config, &mut bench, versions, env!("MINVEL_REVISION"));

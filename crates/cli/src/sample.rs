@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => {
             let all = serde_json::json!({
                 "rows": arguments.number, "acceptance": drawn.acceptance, "moved": drawn.moved,
-                "importance_efficiency": model.efficiency(), "out": arguments.out,
+                "importance_efficiency": model.log_z().efficiency, "out": arguments.out,
             });
             println!("{all}");
         }
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 arguments.number,
                 drawn.acceptance,
                 100.0 * drawn.moved,
-                100.0 * model.efficiency()
+                100.0 * model.log_z().efficiency
             );
             println!("Written: {}", arguments.out.display());
         }

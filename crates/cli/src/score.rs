@@ -43,12 +43,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match arguments.json {
         true => {
             let all = serde_json::json!({
-                "rows": data.rows(), "log_density": mean, "log_z": model.log_z(), "out": arguments.out,
+                "rows": data.rows(), "log_density": mean, "log_z": model.log_z().value, "out": arguments.out,
             });
             println!("{all}");
         }
         false => {
-            println!("{} rows, mean log density {mean} nats, log Z {}", data.rows(), model.log_z());
+            println!("{} rows, mean log density {mean} nats, log Z {}", data.rows(), model.log_z().value);
             println!("Written: {}", arguments.out.display());
         }
     }

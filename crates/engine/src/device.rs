@@ -68,6 +68,19 @@ pub enum Precision {
     Tf32,
 }
 
+impl FromStr for Precision {
+    type Err = DeviceError;
+
+    /// `f32` or `tf32`.
+    fn from_str(text: &str) -> Result<Precision, DeviceError> {
+        match text {
+            "f32" => Ok(Precision::F32),
+            "tf32" => Ok(Precision::Tf32),
+            _ => Err(DeviceError::new(format!("`{text}` is no precision; known are f32 and tf32"))),
+        }
+    }
+}
+
 impl fmt::Display for Precision {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {

@@ -3,7 +3,7 @@
 
 use minvel_engine::init::Init;
 use minvel_engine::optim::Optimiser;
-use minvel_engine::{Draw, Graph, Options, State, grad};
+use minvel_engine::{Device, Draw, Graph, Options, State, grad};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,7 +51,7 @@ fn a_step_in_steady_state_allocates_nothing() {
     let updates =
         Optimiser { clip: Some(1.0), average: Some(0.99), ..Optimiser::adamw(1e-3, 0.01) }.minimise(loss, &[w, v]);
     let mut program =
-        g.compile::<f32>(&[loss, de], &updates.updates, &Options { replicas: 3, threads: 2, ..Options::default() });
+        g.compile::<f32>(&[loss, de], &updates.updates, &Options { replicas: 3, threads: 2, device: Device::Cpu, ..Options::default() });
     let mut state = State::new(3);
     Init::GlorotNormal.set(&mut state, "w", &[2, 30], 0, 0);
     Init::GlorotNormal.set(&mut state, "v", &[30, 2], 0, 1);

@@ -10,9 +10,12 @@ mod bias_variance;
 mod config;
 mod contrastive;
 mod directions;
+mod earth;
 mod gaussian;
 mod ledger;
 mod planar;
+mod recipe;
+mod recovery;
 
 pub use bench::Bench;
 pub use config::Config;
@@ -55,12 +58,21 @@ pub struct Entry {
 }
 
 /// All experiments.
-pub const LIST: &[Entry] =
-    &[bias_variance::ENTRY, contrastive::ENTRY, gaussian::ENTRY, directions::CIRCLE, directions::SPHERE];
+pub const LIST: &[Entry] = &[
+    bias_variance::ENTRY,
+    contrastive::ENTRY,
+    gaussian::ENTRY,
+    directions::CIRCLE,
+    directions::SPHERE,
+    earth::ENTRY,
+    recovery::ENTRY,
+];
 
 /// Names that stand for several experiments, with what they have in common.
-pub const GROUPS: &[(&str, &str, &[&str])] =
-    &[("synthetic", "The paper's synthetic experiments", &["bias-variance", "cd1", "circle", "sphere"])];
+pub const GROUPS: &[(&str, &str, &[&str])] = &[
+    ("synthetic", "The paper's synthetic experiments", &["bias-variance", "cd1", "circle", "sphere"]),
+    ("fit", "What `minvel fit` makes of public data and of known densities", &["earth", "recovery"]),
+];
 
 /// The experiments that a name stands for.
 pub fn named(name: &str) -> Result<Vec<&'static Entry>, Error> {
@@ -98,7 +110,7 @@ impl Entry {
             source: self.source.to_string(),
             config: config.json(),
             quick: config.is_quick(),
-            device: "cpu".to_string(),
+            device: bench.device(),
             seconds: bench.timings().iter().map(|t| t.seconds).sum(),
             timings: bench.timings().to_vec(),
             machine: Machine::here(),

@@ -5,7 +5,7 @@
 //! t ∈ [0, 1], the share of f that the validation rows ask for; Z = E_a e^{−t f}.
 //! **Source.** wang2020mvl (the objective). The anchor answers what score matching cannot see: the relative mass of
 //! separated modes. **Conventions.** E(x) = −log a(x) + t f(x) w.r.t. the Riemannian volume; test rows are looked at once.
-//! **Error.** log Z by draws of a, with its standard error; it is part of every score.
+//! **Error.** That of log Z ([`LogZ`]); it is part of every score.
 //! **Checked by** tests/fit.rs.
 
 mod correction;
@@ -14,6 +14,7 @@ mod folder;
 mod keep;
 mod model;
 mod pages;
+mod partition;
 mod settings;
 mod standard;
 
@@ -21,5 +22,6 @@ pub use correction::Curve;
 pub use evaluation::{Baseline, Evaluation, Fitness};
 pub use folder::{Fit, Folder, Summary};
 pub use model::{Drawn, History, Model};
+pub use partition::LogZ;
 pub use pages::{density_figures, look};
 pub use settings::{Geometry, Goal, Learning, Network, Partition, Settings};

@@ -124,6 +124,16 @@ fn parquet_files_of_arrow_are_read() {
     assert!(message.contains("row 4, column 4 (`depth`): the cell is empty"), "{message}");
 }
 
+/// Found by fuzzing: a list whose page promises more values than there are bytes kept the reader busy for 38 s.
+#[cfg(feature = "parquet")]
+#[test]
+fn a_damaged_page_is_not_decoded_for_ever() {
+    let begun = std::time::Instant::now();
+    let message = refusal(&fixture("damaged_list.parquet"));
+    assert!(message.contains("damaged"), "{message}");
+    assert!(begun.elapsed().as_secs() < 10, "it took {:?}", begun.elapsed());
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn columns_are_appended_to_parquet() {

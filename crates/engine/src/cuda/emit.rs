@@ -219,11 +219,7 @@ impl<'a> Emitter<'a> {
         }
         let spot = key.1.clone();
         let value = match (self.place)(id) {
-            Place::Buffer => {
-                self.reads.insert(id);
-                let flat = self.flat(&spot, &node.shape);
-                self.bind("real", format!("b{id}[p{id} + {}]", flat.text()))
-            }
+            Place::Buffer => self.load(id, &spot),
             Place::Own => {
                 self.trouble = true;
                 "real(0)".into()
@@ -232,6 +228,32 @@ impl<'a> Emitter<'a> {
         };
         self.known.insert(key, value.clone());
         value
+    }
+
+    /// The entry in the buffer; four neighbours are loaded together.
+    fn load(&mut self, id: Id, spot: &Spot) -> String {
+        let shape = self.shape(id);
+        self.reads.insert(id);
+        if let Some((first, i)) = self.fours(spot, shape) {
+            let flat = self.flat(&first, shape);
+            let four = self.bind("Four", format!("*(const Four*)(b{id} + p{id} + {})", flat.text()));
+            return format!("{four}.x[{i}]");
+        }
+        let flat = self.flat(spot, shape);
+        self.bind("real", format!("b{id}[p{id} + {}]", flat.text()))
+    }
+
+    /// If a place is one of four neighbours in memory that start at a multiple of four: the first, and which it is.
+    pub fn fours(&self, spot: &Spot, shape: &Shape) -> Option<(Spot, i64)> {
+        let last = shape.dims.iter().rposition(|&d| d != 1)?;
+        match &spot.dims[last] {
+            Ix::Quad(name, i) if self.single && shape.dims[last].is_multiple_of(4) => {
+                let mut first = spot.clone();
+                first.dims[last] = Ix::Quad(name.clone(), 0);
+                Some((first, *i))
+            }
+            _ => None,
+        }
     }
 
     fn compute(&mut self, id: Id, node: &Node, spot: &Spot) -> String {

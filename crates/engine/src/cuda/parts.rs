@@ -8,7 +8,7 @@ mod costs;
 mod fuse;
 mod sums;
 
-pub(super) use fuse::{named_spot, row_spots};
+pub(super) use fuse::{named_spot, quad_spots, row_spots};
 
 use super::product::Product;
 use super::reduce::Reduce;

@@ -4,6 +4,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 #define THREADS 256
+struct alignas(16) Four { float x[4]; };
 #define FN static __device__ __forceinline__
 // A kernel is started while the one before it still runs, and waits here for its results.
 #if __CUDA_ARCH__ >= 900
@@ -62,6 +63,14 @@ FN u32 shuffled(bool epochs, u32 n, u32 rows, u32 row, u32 feature, u32 stream, 
 FN float mul(float a, float b) { return __fmul_rn(a, b); }
 FN float add(float a, float b) { return __fadd_rn(a, b); }
 FN float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+// a/b for b within [2⁻¹⁰⁰, 2¹⁰⁰], correctly rounded: Newton's step for 1/b, then one for the quotient (Markstein).
+FN float quotient(float a, float b) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+  r = fma_(fma_(-b, r, 1.0f), r, r);
+  float q = mul(a, r);
+  return fma_(fma_(-q, b, a), r, q);
+}
 FN float at_least(float x, float low) { return x < low ? low : x; }
 FN float at_most(float x, float high) { return x > high ? high : x; }
 FN float power_of_two(int n) { return __int_as_float((n + 127) << 23); }
@@ -126,11 +135,11 @@ FN float tanh_(float v) {
   float x = at_most(at_least(v, -8.369952f), 8.369952f), s = mul(x, x);
   float n = fma_(mul(x, s), fma_(0.00011433405f, s, 0.029777437f), x);
   float e = mul(s, fma_(fma_(1.2307363e-6f, s, 0.0012069318f), s, 0.113110736f));
-  return __fdiv_rn(fma_(n, e, n), add(fma_(e, add(e, 2.0f), mul(n, mul(n, 0.25f))), 1.0f));
+  return quotient(fma_(n, e, n), add(fma_(e, add(e, 2.0f), mul(n, mul(n, 0.25f))), 1.0f));
 }
 FN float sigmoid_(float x) {
   float e = exp_within(at_least(-fabsf(x), -104.0f));
-  return __fdiv_rn(x < 0.0f ? e : 1.0f, add(1.0f, e));
+  return quotient(x < 0.0f ? e : 1.0f, add(1.0f, e));
 }
 FN float softplus_(float x) {
   float e = exp_within(at_least(-fabsf(x), -104.0f)), p = -0.00329053f;
@@ -193,7 +202,10 @@ FN float atan2_(float y, float x) {
   return copysignf(a, y);
 }
 FN float sqrt_(float x) { return __fsqrt_rn(x); }
-FN float rsqrt_(float x) { return __fdiv_rn(1.0f, __fsqrt_rn(x)); }
+FN float rsqrt_(float x) {
+  float y = rsqrtf(x), z = fma_(mul(0.5f, y), fma_(-mul(x, y), y, 1.0f), y); // one step of Newton's, where it is defined
+  return x > 1e-36f && x < 1e36f ? z : y;
+}
 FN float div_(float a, float b) { return __fdiv_rn(a, b); }
 
 FN double exp_(double x) { return exp(x); }
@@ -261,7 +273,6 @@ FN real combine(real v, real* shared, Op op) {
 }
 
 // ----------------------------------------------------------------------------------------------------- products
-struct alignas(16) Four { float x[4]; };
 
 // Which part of an operand a thread copies at a time: sixteen bytes, one number, or one number that it computes.
 enum { COMPUTED = 0, SINGLY = 1, BY_FOUR = 4 };
@@ -309,11 +320,11 @@ struct Scalars {
       for (int j = 0; j < TN; j++) c[i][j] *= f;
   }
   template <bool KA, bool KB>
-  __device__ __forceinline__ void multiply(const real* sa, const real* sb, int depth) {
+  __device__ __forceinline__ void multiply(const real* sa, const real* sb) {
     const int slice = threadIdx.x / PLACES, place = threadIdx.x % PLACES;
     const int m = place / (BN / TN) * TM, n = place % (BN / TN) * TN;
 #pragma unroll 2
-    for (int k = slice; k < depth; k += SLICES)
+    for (int k = slice; k < BK; k += SLICES)
 #pragma unroll
       for (int i = 0; i < TM; i++)
 #pragma unroll
@@ -338,7 +349,7 @@ struct Scalars {
   }
 };
 
-// x rounded to 11 bits; what is added may carry into the sign of a NaN, which `low_part` (or the choice) then keeps.
+// x rounded to 11 bits; what is added may carry into the sign of a NaN, which `low_part` (or adding 0·x) then keeps.
 FN u32 high_part(float x) { return (__float_as_uint(x) + 0x1000u) & 0xffffe000u; }
 FN u32 low_part(float x, u32 high) { return __float_as_uint(x - __uint_as_float(high)); } // tensor cores read 11 bits of it
 // The same by tensor cores, for float. Numbers are split into two of 11 bits; with PRODUCTS = 3 of the four products of
@@ -367,18 +378,20 @@ struct Tensors {
       if (PRODUCTS > 1)
         low[q] = low_part(v[q], high[q]);
       else
-        high[q] = v[q] == v[q] ? high[q] : __float_as_uint(v[q]);
+        high[q] = __float_as_uint(__fmaf_rn(v[q], 0.0f, __uint_as_float(high[q])));
     }
   }
   template <bool KA, bool KB>
-  __device__ __forceinline__ void multiply(const float* sa, const float* sb, int depth) {
+  __device__ __forceinline__ void multiply(const float* sa, const float* sb) {
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int slice = warp / (WM * WN), m = warp / WN % WM * (16 * TM) + g, n = warp % WN * (8 * TN) + g;
     // Small tiles sum the small products apart: their chains of additions would be too long.
     constexpr bool APART = PRODUCTS > 1 && TM * TN < 4;
     float small[TM][TN][4] = {};
-#pragma unroll 2
-    for (int k = 8 * slice; k < depth; k += 8 * SLICES) {
+#pragma unroll 4
+    for (int step = 0; step < (BK / 8 + SLICES - 1) / SLICES; step++) {
+      const int k = 8 * (step * SLICES + slice);
+      if (BK / 8 % SLICES != 0 && k >= BK) break;
       u32 ah[TM][4], al[TM][4], bh[TN][2], bl[TN][2];
 #pragma unroll
       for (int i = 0; i < TM; i++) {
@@ -442,8 +455,8 @@ FN void arrived() {
   __syncthreads();
 }
 template <bool KA, bool KB, class Tile>
-FN void multiply(Tile& tile, const real* from, int depth) {
-  tile.template multiply<KA, KB>(from, from + Block<Tile::M, Tile::K, KA>::SIZE, depth);
+FN void multiply(Tile& tile, const real* from) {
+  tile.template multiply<KA, KB>(from, from + Block<Tile::M, Tile::K, KA>::SIZE);
 }
 
 // A long sum over k: STAGES blocks are on their way at a time.
@@ -461,7 +474,7 @@ FN void accumulate(Tile& tile, real* shared, int m0, int M, int n0, int N, int k
       fetch<Tile, HA, KA, HB, KB>(shared + empty * STAGE, m0, M, n0, N, k0 + AHEAD * Tile::K, kto, a, b);
     asm volatile("cp.async.commit_group;");
     if (k0 >= kfrom) {
-      multiply<KA, KB>(tile, shared + full * STAGE, min(Tile::K, kto - k0));
+      multiply<KA, KB>(tile, shared + full * STAGE);
       full = full + 1 == STAGES ? 0 : full + 1;
     }
     empty = empty + 1 == STAGES ? 0 : empty + 1;

@@ -203,7 +203,7 @@ impl Product {
 }
 
 /// Tiles by tensor cores: height, width, warps along each.
-const TENSORS: [(usize, usize, usize, usize); 8] = [
+const TENSORS: [(usize, usize, usize, usize); 7] = [
     (16, 8, 1, 1),
     (16, 16, 1, 1),
     (32, 32, 1, 2),
@@ -211,7 +211,6 @@ const TENSORS: [(usize, usize, usize, usize); 8] = [
     (64, 16, 4, 1),
     (16, 64, 1, 4),
     (64, 64, 2, 4),
-    (128, 64, 4, 2),
 ];
 /// Bytes of shared memory that a small tile may take.
 const WHOLE: usize = 114 << 10;
@@ -229,21 +228,29 @@ fn choose(
 ) -> (Tile, usize) {
     let (height, width) = (g.height(), g.width());
     let tile = |m: usize, n: usize, warps: Option<(usize, usize)>| {
-        // Small tiles are for short waits: all of k on its way at once, if it fits.
+        // All of k on its way at once, if that leaves room for several blocks; else a few blocks of k at a time.
         let whole = Tile { m, n, k: depth.next_multiple_of(8), stages: 1, warps };
         let size = if single { 4 } else { 8 };
-        match m * n {
-            ..=256 if whole.shared(terms) * size <= WHOLE => whole,
-            ..=256 => Tile { k: 128, stages: if single { 3 } else { 2 }, ..whole },
-            _ => Tile { k: if single { 32 } else { 16 }, stages: if single { 3 } else { 2 }, ..whole },
+        let room = if m * n <= 256 { WHOLE } else { WHOLE * 2 / 3 };
+        if whole.shared(terms) * size <= room {
+            return whole;
         }
+        let k = match (m * n, single) {
+            (..=256, _) => 128,
+            (..=1024, true) => 64,
+            (_, true) => 32,
+            (_, false) => 16,
+        };
+        Tile { k, stages: if single { 3 } else { 2 }, ..whole }
     };
     let count = |t: &Tile| batch * height.div_ceil(t.m) * width.div_ceil(t.n);
-    // Nanoseconds for each step of k: loads at about 110 GB/s and products at about 0.5 Tflop/s a multiprocessor.
-    let speed = if precision == Precision::Tf32 { 0.002 } else { 0.004 };
+    // Nanoseconds for each step of k: loads from the second-level cache, which all multiprocessors share, and products.
+    let speed = if precision == Precision::Tf32 { 0.0015 } else { 0.0035 };
     let cost = |t: &Tile| {
-        let step = 0.037 * (t.m + t.n) as f64 + speed * (t.m * t.n) as f64;
-        (count(t).div_ceil(FILL) * depth) as f64 * step
+        let share = (count(t) as f64 / FILL as f64).clamp(0.36, 1.0);
+        let step = 0.096 * share * (t.m + t.n) as f64 + speed * (t.m * t.n) as f64;
+        let waits = if t.stages == 1 { 2 } else { depth.div_ceil(t.k) };
+        (count(t).div_ceil(FILL) * depth) as f64 * step + 300.0 * waits as f64
     };
     let tiles: Vec<Tile> = match single {
         true => TENSORS.iter().map(|&(m, n, wm, wn)| tile(m, n, Some((wm, wn)))).collect(),
@@ -252,7 +259,8 @@ fn choose(
     let best = |tiles: &mut dyn Iterator<Item = Tile>| tiles.min_by(|a, b| cost(a).total_cmp(&cost(b)));
     // A row of data is finished by one thread if the tile holds all of it.
     let whole_rows = g.rows == Rows::Left && g.m == 1 && width <= NARROW;
-    let fits = |t: &Tile| !whole_rows || t.n >= width;
+    // Large tiles need many blocks to hide each other's waits: found by measuring.
+    let fits = |t: &Tile| (!whole_rows || t.n >= width) && (t.m * t.n <= 1024 || count(t) >= 2 * FILL);
     let chosen = best(&mut tiles.iter().copied().filter(fits)).unwrap_or(tiles[0]);
     if count(&chosen) < FILL && depth >= 2048 && !whole_rows {
         let large = tiles.iter().copied().filter(|t| t.stages > 1 && t.m <= height.next_multiple_of(16) && t.n <= width.next_multiple_of(16));

@@ -11,6 +11,7 @@ use crate::state::{Lazy, Remote, State, Value};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::num::NonZero;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 /// Steps recorded in one graph, when many are run (even: variables are where they were before).
@@ -57,7 +58,7 @@ struct Input {
 /// The state of a program on a card.
 pub(crate) struct Executor<T> {
     graphs: HashMap<(usize, u32), Graph>,
-    kernels: Vec<Arc<Code>>,
+    kernels: Vec<Rc<Code>>,
     plan: Plan,
     memory: Memory,
     inputs: Vec<Input>,
@@ -300,7 +301,7 @@ impl<T: Real> Executor<T> {
 }
 
 /// Compiles all kernels, each once, on all cores.
-fn compile(gpu: &Arc<Gpu>, plan: &Plan) -> Result<Vec<Arc<Code>>, Trouble> {
+fn compile(gpu: &Arc<Gpu>, plan: &Plan) -> Result<Vec<Rc<Code>>, Trouble> {
     let nvrtc = Nvrtc::find()?;
     let arch = gpu.card.capability.0 * 10 + gpu.card.capability.1;
     let mut distinct: Vec<&str> = plan.kernels.iter().map(|k| k.source.as_str()).collect();
@@ -323,10 +324,10 @@ fn compile(gpu: &Arc<Gpu>, plan: &Plan) -> Result<Vec<Arc<Code>>, Trouble> {
         }
     });
     let mut machine = machine.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let mut loaded: HashMap<&str, Arc<Code>> = HashMap::new();
+    let mut loaded: HashMap<&str, Rc<Code>> = HashMap::new();
     for (source, made) in machine.drain() {
         let shared = plan.kernels.iter().filter(|k| k.source == source).map(|k| k.shared).max().unwrap_or(0);
-        loaded.insert(source, Arc::new(Code::load(gpu, &made?, shared)?));
+        loaded.insert(source, Rc::new(Code::load(gpu, &made?, shared)?));
     }
     Ok(plan.kernels.iter().map(|k| loaded[k.source.as_str()].clone()).collect())
 }

@@ -1,7 +1,7 @@
 //! Parts as CUDA C: what a block does for each kind of part.
 
 use super::emit::{Emitter, Ix, Spot};
-use super::parts::{Kind, Part, Partition, named_spot, row_spots};
+use super::parts::{Kind, Part, Partition, named_spot, quad_spots, row_spots};
 use super::plan::Names;
 use crate::graph::Id;
 use crate::shape::Shape;
@@ -79,26 +79,29 @@ impl Writer<'_> {
         Code { blocks, shared, text, reads: needs.reads, random: needs.random }
     }
 
-    /// Everything the part computes at the entry at hand, and the stores.
-    fn results(&self, e: &mut Emitter) {
-        let by_rows = self.part.by_rows();
-        self.results_at(e, &|shape| if by_rows { row_spots(shape) } else { vec![named_spot(shape)] });
-    }
-
-    /// Everything the part computes at some places, and the stores.
-    fn results_at(&self, e: &mut Emitter, spots: &dyn Fn(&Shape) -> Vec<Spot>) {
-        self.partition.announce(e, self.number);
+    /// Everything the part computes at the places at hand, and the stores.
+    fn results(&self, e: &mut Emitter, spots: fn(&Shape) -> Vec<Spot>) {
+        self.partition.announce(e, self.number, spots);
         for &id in self.part.nodes.iter().chain(&self.part.copies) {
             let shape = e.shape(id);
             let targets = self.names.map_or(vec![], |n| n.targets(id));
             if self.names.is_some() && targets.is_empty() {
                 continue; // needed only by others of this part, which ask for it
             }
-            for spot in spots(shape) {
-                let value = e.value(id, spot.clone());
-                let flat = e.flat(&spot, shape);
+            let spots = spots(shape);
+            let values: Vec<String> = spots.iter().map(|spot| e.value(id, spot.clone())).collect();
+            let replica = format!("(i64)r * {}", shape.len());
+            if let Some((first, _)) = e.fours(&spots[0], shape) {
+                let flat = e.flat(&first, shape).text();
                 for target in &targets {
-                    let _ = writeln!(e.body, "{target}[(i64)r * {} + {}] = {value};", shape.len(), flat.text());
+                    let _ = writeln!(e.body, "*(Four*)({target} + {replica} + {flat}) = Four{{{{{}}}}};", values.join(", "));
+                }
+                continue;
+            }
+            for (spot, value) in spots.iter().zip(values) {
+                let flat = e.flat(spot, shape).text();
+                for target in &targets {
+                    let _ = writeln!(e.body, "{target}[{replica} + {flat}] = {value};");
                 }
             }
         }
@@ -108,14 +111,10 @@ impl Writer<'_> {
         let shape = &self.part.shape;
         let total = self.partition.replicas * shape.len();
         let mut needs = Needs::default();
-        let mut body = self.scope(&mut needs, "", |e| self.results(e));
-        // Random numbers come in fours: so do the entries a thread takes, if there are many and the last axis allows it.
-        let last = shape.dims.iter().copied().filter(|&d| d != 1).next_back();
-        let four = needs.random && total >= FOUR_FROM && last.is_some_and(|d| d >= 8 && d.is_multiple_of(4));
+        // Four entries a thread, if there are many and the last axis allows it.
+        let four = total >= FOUR_FROM && self.by_four();
         let (threads, len) = if four { (total / 4, shape.len() / 4) } else { (total, shape.len()) };
-        if four {
-            body = self.scope(&mut needs, "", |e| self.results_at(e, &quad_spots));
-        }
+        let body = self.scope(&mut needs, "", |e| self.results(e, if four { quad_spots } else { single_spot }));
         let head = format!(
             "const i64 e = (i64)block * THREADS + threadIdx.x;\nif (e >= {threads}) return;\n\
              const int r = (int)(e / {len}), entry = (int)(e % {len});\n{}",
@@ -124,11 +123,17 @@ impl Writer<'_> {
         self.finished(threads.div_ceil(256), 0, needs, &head, &body)
     }
 
+    /// True if entries can be taken in fours along the last axis.
+    fn by_four(&self) -> bool {
+        let last = self.part.shape.dims.iter().copied().rfind(|&d| d != 1);
+        self.partition.arithmetic.single && last.is_some_and(|d| d >= 8 && d.is_multiple_of(4))
+    }
+
     fn rows(&self) -> Code {
         let rows = self.part.shape.rows.unwrap_or(1);
         let total = self.partition.replicas * rows;
         let mut needs = Needs::default();
-        let body = self.scope(&mut needs, "", |e| self.results(e));
+        let body = self.scope(&mut needs, "", |e| self.results(e, row_spots));
         // Rows are few and their threads do much: few threads a block, so that many multiprocessors take part.
         let width = if total < 132 * 256 { 32 } else { 256 };
         let head = format!(
@@ -142,16 +147,8 @@ impl Writer<'_> {
 /// Values with as many entries as this are mapped four entries a thread.
 const FOUR_FROM: usize = 1 << 16;
 
-/// Four neighbours along the last long axis, whose index then counts fours.
-fn quad_spots(shape: &Shape) -> Vec<Spot> {
-    let spot = named_spot(shape);
-    let last = shape.dims.iter().rposition(|&d| d != 1).expect("a large value has a long axis");
-    let neighbour = |i: i64| {
-        let mut spot = spot.clone();
-        spot.dims[last] = Ix::Quad(spot.dims[last].text(), i);
-        spot
-    };
-    (0..4).map(neighbour).collect()
+fn single_spot(shape: &Shape) -> Vec<Spot> {
+    vec![named_spot(shape)]
 }
 
 /// The shape with a quarter of its last long axis.

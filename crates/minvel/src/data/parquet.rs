@@ -1,7 +1,8 @@
 //! Tables in Parquet files, column by column.
 //!
 //! **Conventions.** Numbers of all kinds become f64; integers beyond 2⁵³ and bytes stay text; nulls are empty cells; lists
-//! and other nested columns are kept as text that cannot be chosen.
+//! and other nested columns are kept as text that cannot be chosen, and not decoded. No more rows are decoded than the
+//! file's own table of contents declares: a damaged page may promise billions of them in a few bytes.
 //! **Checked by** tests/data_binary.rs, tests/data_fuzz.rs.
 
 use super::table::{Column, MOST_COLUMNS, Table, plain};
@@ -15,9 +16,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, Type};
+use std::cell::Cell;
 use std::fs::File;
+use std::panic::{UnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 /// Values read at once.
 const BATCH: usize = 8192;
@@ -27,8 +30,30 @@ const BATCH: usize = 8192;
 /// The crate asserts things that a damaged file does not keep (found by fuzzing): such a panic is the file's fault, and
 /// becomes an error here.
 pub(super) fn read(path: &Path) -> Result<Table, Error> {
-    std::panic::catch_unwind(|| read_trusting(path))
-        .unwrap_or_else(|_| Err(Error::content(path, "is a damaged Parquet file: fetch or write it again")))
+    quietly(|| read_trusting(path))
+        .unwrap_or_else(|| Err(Error::content(path, "is a damaged Parquet file: fetch or write it again")))
+}
+
+thread_local! {
+    /// Whether panics of this thread are expected, and nobody is to hear of them.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What work gives, or nothing if it panics; the message of the panic is not printed.
+fn quietly<T>(work: impl FnOnce() -> T + UnwindSafe) -> Option<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                before(panic);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let outcome = catch_unwind(work);
+    QUIET.set(false);
+    outcome.ok()
 }
 
 fn read_trusting(path: &Path) -> Result<Table, Error> {
@@ -49,23 +74,38 @@ fn read_trusting(path: &Path) -> Result<Table, Error> {
         return Err(Error::content(path, "is a damaged Parquet file: it has chunks at negative places"));
     }
     let mut columns: Vec<Column> = schema.columns().iter().map(|c| Column::named(c.path().string())).collect();
+    let nested = |k: usize| schema.column(k).max_rep_level() > 0;
+    let mut rows = 0usize;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(damaged)?;
-        for (k, column) in columns.iter_mut().enumerate() {
+        let declared = usize::try_from(group.metadata().num_rows()).ok().and_then(|n| rows.checked_add(n));
+        rows = declared.ok_or_else(|| Error::content(path, "is a damaged Parquet file: it has no number of rows"))?;
+        for (k, column) in columns.iter_mut().enumerate().filter(|(k, _)| !nested(*k)) {
             let values = group.get_column_reader(k).map_err(damaged)?;
-            read_column(values, &schema.column(k), column).map_err(damaged)?;
+            read_column(values, &schema.column(k), column, rows).map_err(damaged)?;
+            if column.values.len() != rows {
+                let (name, count) = (&column.name, column.values.len());
+                let what = format!("is damaged: column `{name}` has {count} rows, but {rows} are declared");
+                return Err(Error::content(path, what));
+            }
         }
     }
-    let rows = columns.first().map_or(0, |c| c.values.len());
-    if let Some(other) = columns.iter().find(|c| c.values.len() != rows) {
-        let what = format!("is damaged: column `{}` has {} rows, others {rows}", other.name, other.values.len());
-        return Err(Error::content(path, what));
+    if (0..columns.len()).all(nested) {
+        return Err(Error::content(path, "has no columns of plain values, only nested ones"));
+    }
+    for (_, column) in columns.iter_mut().enumerate().filter(|(k, _)| nested(*k)) {
+        (0..rows).for_each(|_| column.push_odd("(list)".into()));
     }
     Ok(plain(path, columns))
 }
 
-/// Appends the values of a column of a row group.
-fn read_column(reader: ColumnReader, about: &ColumnDescriptor, column: &mut Column) -> Result<(), ParquetError> {
+/// Appends the values of a column of a row group, until there are so many rows.
+fn read_column(
+    reader: ColumnReader,
+    about: &ColumnDescriptor,
+    column: &mut Column,
+    rows: usize,
+) -> Result<(), ParquetError> {
     let scale = match about.logical_type_ref() {
         Some(LogicalType::Decimal(decimal)) => decimal.scale,
         _ if about.converted_type() == ConvertedType::DECIMAL => about.type_scale(),
@@ -79,41 +119,38 @@ fn read_column(reader: ColumnReader, about: &ColumnDescriptor, column: &mut Colu
     let real = |column: &mut Column, value: f64| column.push_number(value, || value.to_string());
     let text = |column: &mut Column, bytes: &[u8]| column.push_odd(String::from_utf8_lossy(bytes).into_owned());
     match reader {
-        ColumnReader::BoolColumnReader(r) => each(r, about, column, |c, v| real(c, *v as u8 as f64)),
+        ColumnReader::BoolColumnReader(r) => each(r, about, column, rows, |c, v| real(c, *v as u8 as f64)),
         ColumnReader::Int32ColumnReader(r) => {
-            each(r, about, column, |c, v| integer(c, if unsigned { *v as u32 as i128 } else { *v as i128 }))
+            each(r, about, column, rows, |c, v| integer(c, if unsigned { *v as u32 as i128 } else { *v as i128 }))
         }
         ColumnReader::Int64ColumnReader(r) => {
-            each(r, about, column, |c, v| integer(c, if unsigned { *v as u64 as i128 } else { *v as i128 }))
+            each(r, about, column, rows, |c, v| integer(c, if unsigned { *v as u64 as i128 } else { *v as i128 }))
         }
-        ColumnReader::Int96ColumnReader(r) => each(r, about, column, |c, v| c.push_odd(format!("{v:?}"))),
-        ColumnReader::FloatColumnReader(r) => each(r, about, column, |c, v| real(c, *v as f64)),
-        ColumnReader::DoubleColumnReader(r) => each(r, about, column, |c, v| real(c, *v)),
-        ColumnReader::ByteArrayColumnReader(r) => each(r, about, column, |c, v| text(c, v.data())),
-        ColumnReader::FixedLenByteArrayColumnReader(r) => each(r, about, column, |c, v| text(c, v.data())),
+        ColumnReader::Int96ColumnReader(r) => each(r, about, column, rows, |c, v| c.push_odd(format!("{v:?}"))),
+        ColumnReader::FloatColumnReader(r) => each(r, about, column, rows, |c, v| real(c, *v as f64)),
+        ColumnReader::DoubleColumnReader(r) => each(r, about, column, rows, |c, v| real(c, *v)),
+        ColumnReader::ByteArrayColumnReader(r) => each(r, about, column, rows, |c, v| text(c, v.data())),
+        ColumnReader::FixedLenByteArrayColumnReader(r) => each(r, about, column, rows, |c, v| text(c, v.data())),
     }
 }
 
-/// Reads records and pushes each; a null is an empty cell, a list is text.
+/// Reads values and pushes each until there are so many rows, or no more; a null is an empty cell.
 fn each<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     about: &ColumnDescriptor,
     column: &mut Column,
+    rows: usize,
     push: impl Fn(&mut Column, &T::T),
 ) -> Result<(), ParquetError> {
-    let (full, nested) = (about.max_def_level(), about.max_rep_level() > 0);
-    let (mut levels, mut repeats, mut values) = (vec![], vec![], vec![]);
+    let full = about.max_def_level();
+    let (mut levels, mut values) = (vec![], vec![]);
     loop {
         levels.clear();
-        repeats.clear();
         values.clear();
-        let (records, _, _) = reader.read_records(BATCH, Some(&mut levels), Some(&mut repeats), &mut values)?;
+        let wanted = BATCH.min(rows - column.values.len());
+        let (records, _, _) = reader.read_records(wanted, Some(&mut levels), None, &mut values)?;
         if records == 0 {
             return Ok(());
-        }
-        if nested {
-            (0..records).for_each(|_| column.push_odd("(list)".into()));
-            continue;
         }
         let mut present = values.iter();
         for row in 0..records {

@@ -5,8 +5,8 @@
 //! round. The shares π maximise the likelihood of points that were left out, a concave problem, solved by EM.
 //! **Source.** vincent2003manifold (local covariances); mardia2000directional (wrapped laws). The shares are ours.
 //! **Conventions.** Folds keep repeated points together, so that repeats of a point do not call for ever narrower kernels.
-//! **Error.** Widths stop at a sixth of the injectivity radius, so that what a kernel leaves behind the cut locus is below
-//! e⁻¹⁸ in each direction; otherwise rounding. Scores are exact but for differences of coordinates of order 10⁻⁹.
+//! **Error.** Widths stop at an eighth of the injectivity radius, and kernels on curved spaces at nine tenths of it: what is
+//! lost is e⁻²⁶ in two dimensions; otherwise rounding. Scores are exact but for differences of coordinates of order 10⁻⁹.
 //! **Checked by** tests/local_kernels.rs.
 
 mod folds;
@@ -64,6 +64,8 @@ pub struct LocalFit {
 
 /// Shares below this are dropped, and the others made to add up to one.
 const NEGLIGIBLE: f64 = 1e-3;
+/// The uniform law keeps at least this share, so that no place has density zero.
+const LEAST_UNIFORM: f64 = 1e-4;
 
 impl LocalSettings {
     /// The density of points of a manifold whose model spaces are known.
@@ -83,13 +85,16 @@ impl LocalSettings {
         let longest = counts.iter().copied().max().unwrap_or(1);
         let neighbours = Neighbours::of(&blank, points, 2 * longest + 8, threads);
         let widths = self.widths_of(&blank, &neighbours);
+        // The largest factor must not take a kernel over the cut locus.
+        let widest = blank.widest() / self.factors.iter().copied().fold(1.0, f64::max).sqrt();
         let build = |of: &[usize], outside: &dyn Fn(usize) -> bool| {
+            let of = &together(points, m, of.to_vec());
             let mut density = blank.with_centres(points, of);
             for &count in &counts {
-                density.add_shape(points, of, &neighbours, count, self.shrinkage, outside);
+                density.add_shape(points, of, &neighbours, count, self.shrinkage, widest, outside);
             }
             density.families = families(&density, &widths, counts.len(), &self.factors);
-            density
+            density.bounded()
         };
         let parts: Vec<(Vec<usize>, LocalKernels)> = (0..self.folds)
             .map(|fold| {
@@ -108,7 +113,7 @@ impl LocalSettings {
                 logs[i * count..][..count].copy_from_slice(row);
             }
         }
-        let shares = shares(&logs, count);
+        let shares = shares(&logs, count, blank.log_volume().is_some());
         let all: Vec<usize> = (0..points.len() / m).collect();
         let density = build(&all, &|_| false).with_shares(&shares);
         let mut held_out = vec![0.0; all.len()];
@@ -138,6 +143,29 @@ impl LocalSettings {
     }
 }
 
+/// The same points in an order in which near ones stand together: halves of halves along the longest coordinate.
+fn together(points: &[f64], m: usize, mut of: Vec<usize>) -> Vec<usize> {
+    fn halve(points: &[f64], m: usize, of: &mut [usize]) {
+        if of.len() <= kernels::BLOCK {
+            return;
+        }
+        let length = |j: usize| {
+            let all = of.iter().map(|&i| points[i * m + j]);
+            all.clone().fold(f64::NEG_INFINITY, f64::max) - all.fold(f64::INFINITY, f64::min)
+        };
+        let longest = (0..m).max_by(|&a, &b| length(a).total_cmp(&length(b))).expect("a point has coordinates");
+        // Whole blocks on the left, so that only the last block of all is short.
+        let middle = (of.len() / 2).next_multiple_of(kernels::BLOCK);
+        let by = |i: &usize| points[i * m + longest];
+        of.select_nth_unstable_by(middle, |a, b| by(a).total_cmp(&by(b)).then(a.cmp(b)));
+        let (left, right) = of.split_at_mut(middle);
+        halve(points, m, left);
+        halve(points, m, right);
+    }
+    halve(points, m, &mut of);
+    of
+}
+
 /// All kinds of kernels, with equal shares.
 fn families(density: &LocalKernels, widths: &[f64], shapes: usize, factors: &[f64]) -> Vec<Family> {
     let uniform = density.log_volume().map(|_| Kind::Uniform);
@@ -148,8 +176,8 @@ fn families(density: &LocalKernels, widths: &[f64], shapes: usize, factors: &[f6
     kinds.into_iter().map(|kind| Family { kind, share }).collect()
 }
 
-/// The shares that maximise Σ_rows log Σ_s π_s e^{logs}, by EM from equal ones.
-fn shares(logs: &[f64], count: usize) -> Vec<f64> {
+/// The shares that maximise Σ_rows log Σ_s π_s e^{logs}, by EM from equal ones; the uniform law, if any, is the first.
+fn shares(logs: &[f64], count: usize, uniform_first: bool) -> Vec<f64> {
     const ROUNDS: usize = 300;
     let rows = logs.len() / count;
     let likelihoods: Vec<f64> = logs
@@ -168,6 +196,10 @@ fn shares(logs: &[f64], count: usize) -> Vec<f64> {
         }
         shares = next.into_iter().map(|x| x / rows as f64).collect();
     }
-    let kept: f64 = shares.iter().filter(|s| **s >= NEGLIGIBLE).sum();
-    shares.into_iter().map(|s| if s >= NEGLIGIBLE { s / kept } else { 0.0 }).collect()
+    shares.iter_mut().filter(|s| **s < NEGLIGIBLE).for_each(|s| *s = 0.0);
+    if uniform_first {
+        shares[0] = shares[0].max(LEAST_UNIFORM);
+    }
+    let kept: f64 = shares.iter().sum();
+    shares.iter().map(|s| s / kept).collect()
 }

@@ -6,12 +6,17 @@ use crate::train::{Desk, Observer, Stop};
 use crate::{Error, file};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use minvel_engine::{Device, Options, Precision};
 use std::time::Duration;
 
 /// Where units are run one after another.
 pub struct Bench<'a> {
     /// Threads for programs; 0 means all cores. Results do not depend on it.
     pub threads: usize,
+    /// Where programs run.
+    pub device: Device,
+    /// How a GPU computes matrix products.
+    pub precision: Precision,
     /// Time between two checkpoints of a training.
     pub save_every: Duration,
     ledger: Ledger,
@@ -24,13 +29,21 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// A bench with a ledger, somebody who watches, and a way to be stopped.
     pub fn new(ledger: Ledger, observer: &'a dyn Observer, stop: Stop) -> Self {
-        let save_every = Duration::from_secs(10);
-        Bench { threads: 0, save_every, ledger, observer, stop, planned: 0, timings: vec![] }
+        let (Options { device, precision, .. }, save_every) = (Options::default(), Duration::from_secs(10));
+        Bench { threads: 0, device, precision, save_every, ledger, observer, stop, planned: 0, timings: vec![] }
     }
 
     /// Says how many units there will be, for the observer.
     pub fn plan(&mut self, units: usize) {
         self.planned = units;
+    }
+
+    /// The device in words, for reports: a GPU with its name and the precision of its products.
+    pub fn device(&self) -> String {
+        let Device::Cuda(index) = self.device else { return self.device.to_string() };
+        let cards = minvel_engine::cards().unwrap_or_default();
+        let name = cards.into_iter().nth(index).map_or(String::new(), |card| format!(" ({})", card.name));
+        format!("{}{name}, products in {}", self.device, self.precision)
     }
 
     /// How long the units took, in the order in which they were asked for.
@@ -76,6 +89,7 @@ impl<'a> Bench<'a> {
         let purpose = format!("{} {name}", self.ledger.purpose());
         let mut desk = Desk::new(self.observer, self.stop.clone(), &place, &purpose);
         (desk.threads, desk.save_every) = (self.threads, self.save_every);
+        (desk.device, desk.precision) = (self.device, self.precision);
         let result = work(&desk)?;
         self.ledger.keep(name, &result, desk.seconds())?;
         let kept = self.ledger.find(name)?;

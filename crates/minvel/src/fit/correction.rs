@@ -10,7 +10,7 @@
 
 use super::settings::{Geometry, Goal, Settings, activation};
 use crate::energy::{self, Energy, Features, Head, Mlp};
-use crate::flow::{Form, Law, Noise, RiemannianLangevin};
+use crate::flow::{EnergyOf, Form, Law, Noise, RiemannianLangevin};
 use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
 use crate::train::{Desk, Trainer};
 use crate::{Error, Manifold};
@@ -53,9 +53,11 @@ impl Rows {
 pub struct Curve {
     /// Steps made.
     pub step: u32,
-    /// Objective of the training rows in the last step.
+    /// Objective of the training rows in the last step; NaN before the first.
+    #[serde(with = "crate::report::number::list")]
     pub train: Vec<f64>,
     /// Objective of the validation rows.
+    #[serde(with = "crate::report::number::list")]
     pub validation: Vec<f64>,
 }
 
@@ -106,10 +108,12 @@ impl Correction<'_> {
             let count = draws.shape().rows.expect("draws are rows") as f64;
             return network.energy(points).mean_rows() + (-network.energy(draws)).logsumexp_rows() - count.ln();
         }
-        let energy = |y| network.energy(y) - pull.dot(y);
         let objective = self.objective();
-        let each = objective.rows(&energy, points.into(), Noise::drawn(Law::Gaussian, NOISE));
-        (mobility * each).mean_rows() / (objective.scale() * mobility.mean_rows())
+        let rows = |energy: EnergyOf<'_, 'g>| objective.rows(energy, points.into(), Noise::drawn(Law::Gaussian, NOISE));
+        // What the anchor alone would give, with the same noise, does not depend on f and is taken off: it is large.
+        let anchor = |y: Expr<'g>| -pull.dot(y);
+        let gained = rows(&|y| network.energy(y) + anchor(y)) - rows(&anchor).stop_gradient();
+        (mobility * gained).mean_rows() / (objective.scale() * mobility.mean_rows())
     }
 
     /// Learns from `train`, looks at `validation`; `draws` are points of the anchor.
@@ -149,7 +153,8 @@ impl Correction<'_> {
         let ends: Vec<u32> = (0..=learning.looks).map(|k| (learning.steps as u64 * k as u64 / learning.looks as u64) as u32).collect();
         for (look, ends) in ends.windows(2).enumerate() {
             let name = format!("correction-{look}");
-            let block = (ends[1] - ends[0]).div_ceil(5);
+            // Between two blocks it can be stopped and kept.
+            let block = (ends[1] - ends[0]).div_ceil(5).min(100);
             let trainer = Trainer { name, from: ends[0], steps: ends[1], block, seed: *seed, loss: 0 };
             let training = trainer.run(&mut program, &mut state, &inputs, desk)?;
             let losses = judge.losses(&mut state);

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Rows looked at.
-    pub rows: usize,
+    pub test_rows: usize,
     /// Negative log-likelihood per row, in nats, with the error of log Z.
     pub test_nll: Estimate,
     /// That of the kernels without correction.
@@ -41,12 +41,14 @@ pub struct Baseline {
     pub difference: Estimate,
 }
 
-/// The outcome of the Stein test.
+/// The outcome of the Stein test; NaN where there was none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fitness {
     /// KSD².
+    #[serde(with = "crate::report::number")]
     pub statistic: f64,
     /// Probability of a statistic at least as large under the model.
+    #[serde(with = "crate::report::number")]
     pub p_value: f64,
     /// Points that were used.
     pub points: usize,
@@ -59,7 +61,7 @@ impl Evaluation {
         let own = model.log_density(points, desk);
         let nll = |logs: &[f64]| Estimate::of(logs.iter().map(|l| -l));
         // The error of log Z, as a number to add: zero, known to so many nats.
-        let error = Estimate { mean: 0.0, count: u64::MAX, ..model.log_z() };
+        let error = Estimate { mean: 0.0, count: u64::MAX, ..model.log_z().value };
         let mut baselines = vec![];
         let shift = model.log_unit();
         let standard = model.standardised(points);
@@ -71,17 +73,27 @@ impl Evaluation {
             baselines.push(Baseline { name, method, nll: nll(&logs), difference });
             desk.go_on()?;
         }
-        let (scores, standard) = model.scores(points, desk);
-        let plan = TestPlan { seed, threads: desk.threads(), ..TestPlan::default() };
-        let Goodness { statistic, p_value, points: used, .. } =
-            goodness_of_fit(&**model.manifold(), &standard, &scores, &plan)?;
         Ok(Evaluation {
-            rows: points.len() / m,
+            test_rows: points.len() / m,
             test_nll: nll(&own) + error,
             kernels_nll: nll(&model.log_anchor(points, desk)),
             baselines,
-            goodness: Fitness { statistic, p_value, points: used },
+            goodness: Fitness::of(model, points, seed, desk)?,
         })
+    }
+}
+
+impl Fitness {
+    /// Of rows given as points in the units of the data; a single one says nothing.
+    fn of(model: &Model, points: &[f64], seed: u64, desk: &Desk) -> Result<Self, Error> {
+        if points.len() / model.manifold().ambient() < 2 {
+            return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
+        }
+        let (scores, standard) = model.scores(points, desk);
+        let plan = TestPlan { seed, threads: desk.threads(), ..TestPlan::default() };
+        let Goodness { statistic, p_value, points, .. } =
+            goodness_of_fit(&**model.manifold(), &standard, &scores, &plan)?;
+        Ok(Fitness { statistic, p_value, points })
     }
 }
 

@@ -14,6 +14,7 @@
 use super::evaluation::Evaluation;
 use super::model::{History, Model};
 use super::pages;
+use super::partition::LogZ;
 use super::settings::{Goal, Settings};
 use crate::data::{Dataset, Provenance, leaked_share};
 use crate::density::Family;
@@ -74,10 +75,8 @@ pub struct Summary {
     pub evaluation: Evaluation,
     /// log Z of the energy, with its error.
     pub log_z: Estimate,
-    /// How it was computed.
-    pub log_z_method: String,
-    /// Effective share of the draws behind it.
-    pub efficiency: f64,
+    /// How it was found, from below and above where by draws, and how evenly they weigh.
+    pub partition: LogZ,
     /// What the correction minimised.
     pub objective: Goal,
     /// Share t of the correction, chosen by the validation rows.
@@ -143,12 +142,8 @@ impl Fit<'_> {
             distinct_rows: self.dataset.distinct_rows(),
             leaked_share: leaked,
             split: [split.train.len(), split.validation.len(), split.test.len()],
-            log_z: model.log_z(),
-            log_z_method: match model.share() > 0.0 {
-                true => format!("importance sampling with {} draws of the kernels", settings.partition.draws),
-                false => "exact: the kernels are normalised and there is no correction".to_string(),
-            },
-            efficiency: model.efficiency(),
+            log_z: model.log_z().value,
+            partition: model.log_z().clone(),
             objective: settings.objective,
             share: model.share(),
             seeds: settings.seeds,
@@ -192,8 +187,8 @@ fn warnings(leaked: f64, evaluation: &Evaluation, model: &Model) -> Vec<String> 
             evaluation.goodness.p_value
         ));
     }
-    if model.efficiency() < 0.1 {
-        all.push(format!("Only {:.0} % of the draws behind log Z count.", 100.0 * model.efficiency()));
+    if model.log_z().efficiency < 0.1 {
+        all.push(format!("Only {:.0} % of the draws behind log Z count.", 100.0 * model.log_z().efficiency));
     }
     all
 }

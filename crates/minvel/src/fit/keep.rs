@@ -5,13 +5,13 @@
 //! numbers are counted, not drawn from a state, so that seed and step are all there is to keep of them.
 
 use super::model::Model;
+use super::partition::LogZ;
 use super::settings::Settings;
 use super::standard::Standard;
 use crate::data::Coordinates;
-use crate::density::{Family, LocalKernels};
-use crate::eval::Estimate;
+use crate::density::{Family, Kind, LocalKernels};
 use crate::train::Checkpoint;
-use crate::{Error, manifold};
+use crate::{Error, Manifold, manifold};
 use minvel_engine::State;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -26,8 +26,21 @@ struct Note {
     families: Vec<Family>,
     networks: usize,
     share: f64,
-    log_z: Estimate,
-    efficiency: f64,
+    log_z: LogZ,
+}
+
+impl Note {
+    /// Whether it is what a fit writes: no other number may be used unseen.
+    fn is_sound(&self, manifold: &dyn Manifold) -> bool {
+        let shapes = self.settings.kernels.neighbours.len();
+        let shaped = |f: &Family| if let Kind::Local { shape, .. } = f.kind { shape < shapes } else { true };
+        self.settings.fault().is_none()
+            && self.coordinates.table(&[]).is_ok()
+            && self.standard.is_for(manifold.ambient())
+            && self.families.iter().all(shaped)
+            && (self.networks == 0 || self.networks == self.settings.seeds)
+            && (0.0..=1.0).contains(&self.share)
+    }
 }
 
 impl Model {
@@ -50,8 +63,7 @@ impl Model {
             families: self.anchor.families().to_vec(),
             networks: self.networks.len(),
             share: self.share,
-            log_z: self.log_z,
-            efficiency: self.efficiency,
+            log_z: self.log_z.clone(),
         };
         Checkpoint::new(state, self.settings.learning.steps, PURPOSE, &note).write(path)
     }
@@ -66,6 +78,9 @@ impl Model {
         let note: Note = file.note(path)?;
         let broken = || Error::content(path, "the model is broken: fit it again");
         let manifold = manifold::parse(&note.coordinates.manifold).map_err(|e| Error::content(path, e))?;
+        if !note.is_sound(&*manifold) {
+            return Err(broken());
+        }
         let find = |name: &str| file.state.get(&format!("kernels/{name}"));
         let anchor = LocalKernels::from_tensors(&*manifold, &note.families, find).ok_or_else(broken)?;
         let networks = (0..note.networks).map(|r| {
@@ -86,7 +101,6 @@ impl Model {
             anchor,
             share: note.share,
             log_z: note.log_z,
-            efficiency: note.efficiency,
         };
         model.has_networks().then_some((model, note.coordinates)).ok_or_else(broken)
     }

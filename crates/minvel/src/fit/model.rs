@@ -1,6 +1,7 @@
 //! The model: kernels, correction, partition function; and how it is made.
 
 use super::correction::{Correction, Curve, Rows, derivative_of_networks, mean_of_networks};
+use super::partition::{LogZ, log_mean};
 use super::settings::{Goal, Settings};
 use super::standard::Standard;
 use crate::density::LocalKernels;
@@ -24,9 +25,7 @@ pub struct Model {
     /// t.
     pub(super) share: f64,
     /// log Z = log E_a e^{−t f}.
-    pub(super) log_z: Estimate,
-    /// Effective share of the draws behind log Z.
-    pub(super) efficiency: f64,
+    pub(super) log_z: LogZ,
 }
 
 /// How the model came about.
@@ -71,13 +70,13 @@ impl Model {
             anchor: fit.density,
             networks: vec![],
             share: 0.0,
-            log_z: Estimate::exact(0.0),
-            efficiency: 1.0,
+            log_z: LogZ { value: Estimate::exact(0.0), method: String::new(), bracket: None, efficiency: 1.0 },
         };
         let mut history = History::default();
         let at_validation = model.anchor.log_density_of(&validation, threads);
         if !with_correction {
             history.shares = vec![(0.0, -Estimate::of(at_validation).mean)];
+            model.log_z = model.partition(desk);
             return Ok((model, history));
         }
 
@@ -101,10 +100,9 @@ impl Model {
         history.shares = (0..SHARES).map(|k| k as f64 / (SHARES - 1) as f64).map(|t| (t, score(t))).collect();
         let best = history.shares.iter().min_by(|a, b| a.1.total_cmp(&b.1)).expect("some share");
         model.share = best.0;
-        let fresh = model.anchor.sample(settings.partition.draws, seed + 1);
-        let weights: Vec<f64> = model.correction(&fresh, desk).iter().map(|f| -model.share * f).collect();
-        model.log_z = log_mean(&weights);
-        model.efficiency = crate::diagnostics::weighted_sample_size(&weights) / weights.len() as f64;
+        desk.begin("log Z", 1, 0);
+        model.log_z = model.partition(desk);
+        desk.end();
         Ok((model, history))
     }
 
@@ -118,13 +116,13 @@ impl Model {
         self.share
     }
 
-    /// log Z, with its error.
-    pub fn log_z(&self) -> Estimate {
-        self.log_z
+    /// log Z, and how it was found.
+    pub fn log_z(&self) -> &LogZ {
+        &self.log_z
     }
 
     /// f at points in standard units.
-    fn correction(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
+    pub(super) fn correction(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
         let m = self.manifold.ambient();
         if self.networks.is_empty() {
             return vec![0.0; points.len() / m];
@@ -152,7 +150,7 @@ impl Model {
 
     /// log p at points in the units of the data.
     pub fn log_density(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
-        let shift = self.standard.log_volume() - self.log_z.mean;
+        let shift = self.standard.log_volume() - self.log_z.value.mean;
         self.energy(points, desk).into_iter().map(|e| shift - e).collect()
     }
 
@@ -204,11 +202,6 @@ impl Model {
     /// The settings it was learnt with.
     pub fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    /// Effective share of the draws behind log Z: 1 where the correction is constant.
-    pub fn efficiency(&self) -> f64 {
-        self.efficiency
     }
 
     /// The share of points that the kernels stand on, bit for bit.
@@ -276,11 +269,4 @@ fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted[sorted.len() / 2]
-}
-
-/// log of the mean of e^{logs}, with its error.
-fn log_mean(logs: &[f64]) -> Estimate {
-    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mean = Estimate::of(logs.iter().map(|l| (l - top).exp())).ln();
-    Estimate { mean: mean.mean + top, ..mean }
 }

@@ -93,8 +93,8 @@ pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, 
         format!("Data: {}; {}.", summary.data.file, summary.data.coordinates),
         format!("Rows: {train} to learn from, {validation} to stop by, {test} to test with, looked at once."),
         format!(
-            "Model: kernels on {train} points, corrected by {} of the mean of {} networks; log Z by {}.",
-            summary.share, summary.seeds, summary.log_z_method
+            "Model: kernels on {train} points, corrected by {} of the mean of {} networks; log Z: {}.",
+            summary.share, summary.seeds, summary.partition.method
         ),
     ];
     notes.extend(summary.data.guesses.iter().map(|g| format!("Guessed: {g}.")));

@@ -90,28 +90,38 @@ impl Settings {
     /// Checked settings.
     pub fn check(config: &Config) -> Result<Self, Error> {
         let this: Settings = config.read()?;
-        let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
-        demand("seeds", this.seeds > 0, "must be positive")?;
-        demand("step_size", this.step_size > 0.0, "must be positive")?;
-        let LocalSettings { neighbours, factors, shrinkage, folds, centres, widths } = &this.kernels;
+        match this.fault() {
+            Some((key, what)) => Err(config.refuse(key, &what)),
+            None => Ok(this),
+        }
+    }
+
+    /// The first setting that cannot be used, and why.
+    pub(super) fn fault(&self) -> Option<(&'static str, String)> {
+        let LocalSettings { neighbours, factors, shrinkage, folds, centres, widths } = &self.kernels;
+        let Learning { steps, looks, batch, rate, penalty } = self.learning;
         let positive = |all: &[f64]| all.iter().all(|x| *x > 0.0);
-        demand("kernels.neighbours", positive(neighbours), "must be positive")?;
-        demand("kernels.factors", positive(factors), "must be positive")?;
-        demand("kernels.widths", *widths > 0 || !neighbours.is_empty() && !factors.is_empty(), "leave no kernel")?;
-        demand("kernels.shrinkage", (0.0..=1.0).contains(shrinkage), "must lie in [0, 1]")?;
-        demand("kernels.folds", *folds >= 2, "must be at least 2")?;
-        demand("kernels.centres", *centres >= 10, "must be at least 10")?;
-        demand("network.hidden", !this.network.hidden.contains(&0), "must be positive")?;
-        demand("network.frequency", this.network.frequency > 0.0, "must be positive")?;
-        activation(&this.network.activation).map_err(|what| config.refuse("network.activation", &what))?;
-        let Learning { steps, looks, batch, rate, penalty } = this.learning;
-        demand("learning.steps", steps > 0, "must be positive")?;
-        demand("learning.looks", looks > 0 && looks <= steps, "must be from 1 to the number of steps")?;
-        demand("learning.batch", batch > 0, "must be positive")?;
-        demand("learning.rate", rate > 0.0, "must be positive")?;
-        demand("learning.penalty", penalty >= 0.0, "must not be negative")?;
-        demand("partition.draws", this.partition.draws >= 1000, "must be at least 1000")?;
-        Ok(this)
+        let kernels = *widths > 0 || !neighbours.is_empty() && !factors.is_empty();
+        let demands = [
+            ("seeds", self.seeds > 0, "must be positive"),
+            ("step_size", self.step_size > 0.0, "must be positive"),
+            ("kernels.neighbours", positive(neighbours), "must be positive"),
+            ("kernels.factors", positive(factors), "must be positive"),
+            ("kernels.widths", kernels, "leave no kernel"),
+            ("kernels.shrinkage", (0.0..=1.0).contains(shrinkage), "must lie in [0, 1]"),
+            ("kernels.folds", *folds >= 2, "must be at least 2"),
+            ("kernels.centres", *centres >= 10, "must be at least 10"),
+            ("network.hidden", !self.network.hidden.contains(&0), "must be positive"),
+            ("network.frequency", self.network.frequency > 0.0, "must be positive"),
+            ("learning.steps", steps > 0, "must be positive"),
+            ("learning.looks", looks > 0 && looks <= steps, "must be from 1 to the number of steps"),
+            ("learning.batch", batch > 0, "must be positive"),
+            ("learning.rate", rate > 0.0, "must be positive"),
+            ("learning.penalty", penalty >= 0.0, "must not be negative"),
+            ("partition.draws", self.partition.draws >= 1000, "must be at least 1000"),
+        ];
+        let unmet = demands.into_iter().find(|(_, met, _)| !met).map(|(key, _, what)| (key, what.to_string()));
+        unmet.or_else(|| Some(("network.activation", activation(&self.network.activation).err()?)))
     }
 }
 

@@ -32,6 +32,13 @@ impl Standard {
         Standard { shift, scale }
     }
 
+    /// Whether it is one for points of so many numbers.
+    pub fn is_for(&self, ambient: usize) -> bool {
+        let usable = |scale: &f64| scale.is_finite() && *scale > 0.0;
+        let numbers = self.shift.iter().all(|x| x.is_finite()) && self.scale.iter().all(usable);
+        self.shift.len() == ambient && self.scale.len() == ambient && numbers
+    }
+
     /// In standard units.
     pub fn apply(&self, points: &[f64]) -> Vec<f64> {
         let m = self.shift.len();

@@ -59,6 +59,23 @@ impl Space {
         }
     }
 
+    /// A square that is cheap and at most that of the geodesic distance: the same where the space is flat, that of the
+    /// chord where it is curved.
+    pub fn chord_squared(self, c: &[f64], x: &[f64]) -> f64 {
+        let square = || c.iter().zip(x).map(|(c, x)| (x - c) * (x - c)).sum::<f64>();
+        match self {
+            Space::Euclidean(_) | Space::Sphere(_) => square(),
+            Space::Torus(_) => c.iter().zip(x).map(|(c, x)| wrap(x - c).powi(2)).sum(),
+            // 8(1 − |⟨c, x⟩|), without the cancellation that would keep equal rotations apart.
+            Space::So3 => {
+                let side = if dot(c, x) < 0.0 { -1.0 } else { 1.0 };
+                4.0 * c.iter().zip(x).map(|(c, x)| (side * x - c).powi(2)).sum::<f64>()
+            }
+            // sinh(d/2) = |x − c|/√((1−|c|²)(1−|x|²)): the distance itself.
+            Space::Hyperbolic(_) => (2.0 * (square() / ((1.0 - dot(c, c)) * (1.0 - dot(x, x)))).sqrt().asinh()).powi(2),
+        }
+    }
+
     /// Coordinates of a ball within which v ↦ x is one-to-one: each |v_j| (torus) or |v| is below this.
     pub fn injectivity(self) -> f64 {
         match self {
@@ -105,8 +122,12 @@ fn sphere_to_normal(c: &[f64], x: &[f64], v: &mut [f64], side: f64) -> f64 {
     let sine = sine2.sqrt();
     let cosine = side * sign * (along * (c[n] + sign) - x[n]);
     let angle = sine.atan2(cosine);
-    let stretch = if sine > 1e-12 { angle / sine } else { 1.0 };
-    v[..n].iter_mut().for_each(|v| *v *= stretch);
+    if sine > 1e-12 {
+        v[..n].iter_mut().for_each(|v| *v *= angle / sine);
+    } else if cosine < 0.0 {
+        // All directions lead to the antipode.
+        v[0] = angle;
+    }
     angle
 }
 

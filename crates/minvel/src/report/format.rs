@@ -3,7 +3,8 @@
 /// `−0.847 ± 0.003`, `4.02e-7 ± 2e-9`; without a known error, four digits.
 pub fn with_error(value: f64, error: Option<f64>) -> String {
     let Some(error) = error.filter(|e| e.is_finite()) else { return plain(value) };
-    if !value.is_finite() || error == 0.0 {
+    // An error that is lost in the rounding of the value is none.
+    if !value.is_finite() || error <= 1e-12 * value.abs() {
         return plain(value);
     }
     // Two digits of the error if its first is small, one otherwise; never finer than twelve digits of the value.

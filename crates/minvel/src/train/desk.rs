@@ -1,6 +1,6 @@
 //! Where work is done: who watches, whether to stop, and where to keep what must survive.
 
-use minvel_engine::Options;
+use minvel_engine::{Device, Options, Precision};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,6 +51,10 @@ pub struct Desk<'a> {
     pub stop: Stop,
     /// Threads for programs; 0 means all cores. Results do not depend on it.
     pub threads: usize,
+    /// Where programs run.
+    pub device: Device,
+    /// How a GPU computes matrix products.
+    pub precision: Precision,
     /// Time between two checkpoints.
     pub save_every: Duration,
     /// Folder of the checkpoints and what they belong to; without it nothing is kept.
@@ -73,12 +77,14 @@ impl<'a> Desk<'a> {
     pub fn new(observer: &'a dyn Observer, stop: Stop, folder: &Path, purpose: &str) -> Self {
         let home = Some((folder.to_path_buf(), purpose.to_string()));
         let (begun, earlier) = (Instant::now(), Cell::new(0.0));
-        Desk { observer, stop, threads: 0, save_every: Duration::from_secs(10), home, begun, earlier }
+        let (Options { device, precision, .. }, save_every) = (Options::default(), Duration::from_secs(10));
+        Desk { observer, stop, threads: 0, device, precision, save_every, home, begun, earlier }
     }
 
     /// Options for programs of so many replicas.
     pub fn options(&self, replicas: usize) -> Options {
-        Options { replicas, threads: self.threads, ..Options::default() }
+        let Desk { threads, device, precision, .. } = *self;
+        Options { replicas, threads, device, precision, ..Options::default() }
     }
 
     /// Threads for work without a program.

@@ -170,14 +170,11 @@ impl Partition {
         let shape = &self.node(id).shape;
         let by_rows = part.map_or(narrow(shape), |p| self.parts[p].by_rows());
         self.dry(part, &|e| {
+            let spots: fn(&Shape) -> Vec<Spot> = if by_rows { row_spots } else { |shape| vec![named_spot(shape)] };
             if let Some(part) = part {
-                self.announce(e, part);
+                self.announce(e, part, spots);
             }
-            if by_rows {
-                row_spots(shape).into_iter().for_each(|spot| drop(e.value(id, spot)));
-            } else {
-                e.value(id, named_spot(shape));
-            }
+            spots(shape).into_iter().for_each(|spot| drop(e.value(id, spot)));
         })
     }
 
@@ -191,15 +188,14 @@ impl Partition {
         Trial { level, latest, possible: !emitter.trouble }
     }
 
-    /// Tells an emitter the values of a part's reductions.
-    pub(in crate::cuda) fn announce(&self, emitter: &mut Emitter, part: usize) {
-        let part = &self.parts[part];
-        for (k, &anchor) in part.anchors.iter().enumerate() {
-            let shape = emitter.shape(anchor);
-            let spots = if part.by_rows() { row_spots(shape) } else { vec![named_spot(shape)] };
+    /// Tells an emitter the values of a part's reductions at the places at hand: `own`, or `own0`, `own1`, …
+    pub(in crate::cuda) fn announce(&self, emitter: &mut Emitter, part: usize, spots: fn(&Shape) -> Vec<Spot>) {
+        for (k, &anchor) in self.parts[part].anchors.iter().enumerate() {
+            let spots = spots(emitter.shape(anchor));
+            let many = spots.len() > 1 || self.parts[part].by_rows();
             for (i, spot) in spots.into_iter().enumerate() {
                 let name = match k {
-                    0 if part.by_rows() => format!("own{i}"),
+                    0 if many => format!("own{i}"),
                     0 => "own".to_string(),
                     _ => emitter.literal(0.0),
                 };
@@ -209,3 +205,14 @@ impl Partition {
     }
 }
 
+/// Four neighbours along the last long axis, whose index then counts fours.
+pub(in crate::cuda) fn quad_spots(shape: &Shape) -> Vec<Spot> {
+    let spot = named_spot(shape);
+    let last = shape.dims.iter().rposition(|&d| d != 1).expect("only values with a long axis are taken in fours");
+    let neighbour = |i: i64| {
+        let mut spot = spot.clone();
+        spot.dims[last] = Ix::Quad(spot.dims[last].text(), i);
+        spot
+    };
+    (0..4).map(neighbour).collect()
+}

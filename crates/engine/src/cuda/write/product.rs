@@ -1,8 +1,8 @@
 //! A tile of a sum of products, and what is done with it while it is at hand.
 
-use super::{Code, Needs, Writer, lead};
+use super::{Code, Needs, Writer, lead, single_spot};
 use crate::cuda::emit::Ix;
-use crate::cuda::parts::named_spot;
+use crate::cuda::parts::{named_spot, quad_spots, row_spots};
 use crate::cuda::product::{Product, Rows, Term};
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ impl Writer<'_> {
             if t.stages == 1 {
                 let at = format!("shared + {}", i * t.stage());
                 let _ = writeln!(fetches, "fetch<{name}, {how}>({at}, {size}, 0, {}, {loads});", term.depth);
-                let _ = writeln!(products, "multiply<{}, {}>(tile, {at}, {});", left.fast, right.fast, term.depth);
+                let _ = writeln!(products, "multiply<{}, {}>(tile, {at});", left.fast, right.fast);
             } else {
                 let (range, test) = p.range(term);
                 let _ = writeln!(products, "{test}accumulate<{}, {how}>(tile, shared, {size}, {range}, {loads});", t.stages);
@@ -61,16 +61,19 @@ impl Writer<'_> {
             products.push_str("__syncthreads();\n");
         }
         let mut rest = format!("{name} tile = {{}};\n{fetches}{products}");
+        // Large tiles are finished four entries at a time.
+        let four = self.by_four() && p.splits == 1 && g.n > 1 && g.rows != Rows::Right && t.m * t.n >= 1024;
         let each = |body: &str, own: &str| {
             let place = format!("const int m = m0 + e / {0}, n = n0 + e % {0};\n", t.n);
             let exact = height.is_multiple_of(t.m) && width.is_multiple_of(t.n);
             let test = if exact { String::new() } else { format!("if (m < {height} && n < {width}) ") };
             // Several entries at a time, so that they wait for memory together.
-            let turns = (t.m * t.n).div_ceil(256);
-            let head = format!("#pragma unroll 4\nfor (int turn = 0; turn < {turns}; turn++) {{\n");
+            let step = if four { 4 } else { 1 };
+            let (turns, unroll) = ((t.m * t.n).div_ceil(256 * step), if four { 2 } else { 4 });
+            let head = format!("#pragma unroll {unroll}\nfor (int turn = 0; turn < {turns}; turn++) {{\n");
             let bound = if t.m * t.n < 256 { format!("if (e >= {}) break;\n", t.m * t.n) } else { String::new() };
-            let place = format!("const int e = turn * THREADS + threadIdx.x;\n{bound}{place}");
-            format!("{head}{place}{test}{{\n{}{own}{body}}}\n}}\n", self.entry(p))
+            let place = format!("const int e = (turn * THREADS + threadIdx.x) * {step};\n{bound}{place}");
+            format!("{head}{place}{test}{{\n{}{own}{body}}}\n}}\n", self.entry(p, four))
         };
         let own = |e: &str| format!("real({:?}) * tile.entry(shared, {e})", p.factor());
         let epilogue = if p.splits > 1 {
@@ -82,7 +85,7 @@ impl Writer<'_> {
             });
             each(&place, "")
         } else if p.thin() {
-            let body = self.scope(&mut needs, "", |e| self.results(e));
+            let body = self.scope(&mut needs, "", |e| self.results(e, row_spots));
             let owns: String =
                 (0..g.n).map(|i| format!("const real own{i} = {};\n", own(&format!("e * {} + {i}", t.n)))).collect();
             format!(
@@ -90,8 +93,12 @@ impl Writer<'_> {
                 t.m
             )
         } else {
-            let body = self.scope(&mut needs, "", |e| self.results(e));
-            each(&body, &format!("const real own = {};\n", own("e")))
+            let body = self.scope(&mut needs, "", |e| self.results(e, if four { quad_spots } else { single_spot }));
+            let owns: String = match four {
+                true => (0..4).map(|i| format!("const real own{i} = {};\n", own(&format!("e + {i}")))).collect(),
+                false => format!("const real own = {};\n", own("e")),
+            };
+            each(&body, &owns)
         };
         rest.push_str("tile.stage(shared);\n");
         rest.push_str(&epilogue);
@@ -124,10 +131,12 @@ impl Writer<'_> {
         Loader { how: "COMPUTED", fast, load: format!("[&](int x, int k) -> real {{\n{body}return {value};\n}}") }
     }
 
-    /// Declares `row`, `d0`, … of entry (m, n).
-    fn entry(&self, p: &Product) -> String {
+    /// Declares `row`, `d0`, … of entry (m, n); in fours, the last counts fours.
+    fn entry(&self, p: &Product, four: bool) -> String {
         let g = &p.geometry;
         let (row, m, n) = match g.rows {
+            Rows::Left if four => (format!("m / {}", g.m), format!("m % {}", g.m), "n / 4".to_string()),
+            _ if four => ("0".to_string(), "m".to_string(), "n / 4".to_string()),
             Rows::Left => (format!("m / {}", g.m), format!("m % {}", g.m), "n".to_string()),
             Rows::Right => (format!("n / {}", g.n), "m".to_string(), format!("n % {}", g.n)),
             Rows::Summed | Rows::Nowhere => ("0".to_string(), "m".to_string(), "n".to_string()),

@@ -1,6 +1,6 @@
 //! A reduction by threads that share an output, and what is done with it.
 
-use super::{Code, Needs, Writer, indices};
+use super::{Code, Needs, Writer, indices, single_spot};
 use crate::cuda::emit::{Ix, Spot};
 use crate::cuda::parts::named_spot;
 use crate::cuda::reduce::{Over, Reduce};
@@ -47,7 +47,7 @@ impl Writer<'_> {
         if r.splits > 1 {
             let _ = writeln!(rest, "w{}[((i64)r * {} + split) * {len} + entry] = own;", self.number, r.splits);
         } else {
-            rest.push_str(&self.scope(&mut needs, "", |e| self.results(e)));
+            rest.push_str(&self.scope(&mut needs, "", |e| self.results(e, single_spot)));
         }
         let blocks = total.div_ceil(across) * r.splits;
         self.finished(blocks, across * (r.lanes + 1), needs, &head, &rest)

@@ -53,10 +53,16 @@ pub struct LocalKernels {
     centres: Vec<f64>,
     pub(super) shapes: Vec<Shape>,
     pub(super) families: Vec<Family>,
+    /// For each centre the highest log of its kernels, and −½ over their largest variance: together they bound them.
+    bounds: Vec<(f64, f64)>,
 }
 
 /// Centres that are worked on together.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 64;
+/// Kernels on curved compact spaces end at this share of the injectivity radius, and are at most this much narrower: what
+/// they leave beyond is e^{−26} in two dimensions.
+const END: f64 = 0.9;
+const NARROWER: f64 = 8.0;
 /// Kernels smaller than e^{−FAR} of the largest so far are not added up.
 const FAR: f64 = 42.0;
 
@@ -65,7 +71,7 @@ impl LocalKernels {
     pub(super) fn blank(manifold: &dyn Manifold) -> Self {
         let spaces = manifold.spaces().unwrap_or_else(|| panic!("local kernels: {manifold} is no product of known spaces"));
         let log_volume = manifold.volume().map(f64::ln);
-        LocalKernels { spaces, log_volume, centres: vec![], shapes: vec![], families: vec![] }
+        LocalKernels { spaces, log_volume, centres: vec![], shapes: vec![], families: vec![], bounds: vec![] }
     }
 
     pub(super) fn with_centres(&self, points: &[f64], of: &[usize]) -> Self {
@@ -77,7 +83,55 @@ impl LocalKernels {
     pub(super) fn with_shares(mut self, shares: &[f64]) -> Self {
         self.families.iter_mut().zip(shares).for_each(|(family, share)| family.share = *share);
         self.families.retain(|family| family.share > 0.0);
+        self.bounded()
+    }
+
+    /// The same with bounds of the kernels as they are now.
+    pub(super) fn bounded(mut self) -> Self {
+        let (n, total) = (self.dim(), self.centres());
+        let bound = |i: usize| {
+            let mut bound = (f64::NEG_INFINITY, 0.0f64);
+            for family in &self.families {
+                let (log, variance) = match family.kind {
+                    Kind::Uniform => continue,
+                    Kind::Fixed { width } => (-(n as f64) * width.ln(), width * width),
+                    Kind::Local { shape, factor } => {
+                        let shape = &self.shapes[shape];
+                        (-shape.log_det[i] - 0.5 * n as f64 * factor.ln(), factor * shape.trace(i, total, n))
+                    }
+                };
+                bound = (bound.0.max(log), bound.1.max(variance));
+            }
+            (bound.0, -0.5 / bound.1.max(f64::MIN_POSITIVE))
+        };
+        self.bounds = (0..total).map(bound).collect();
         self
+    }
+
+    /// The blocks that may matter at x, those with the highest bound first, each with its bound.
+    fn blocks(&self, x: &[f64], blocks: &mut Vec<(f64, usize)>) {
+        let m = self.ambient();
+        blocks.clear();
+        for (k, bounds) in self.bounds.chunks(BLOCK).enumerate() {
+            let centres = self.centres[k * BLOCK * m..].chunks(m);
+            let highest = bounds
+                .iter()
+                .zip(centres)
+                .map(|((log, rate), c)| log + rate * self.chord_squared(c, x))
+                .fold(f64::NEG_INFINITY, f64::max);
+            blocks.push((highest, k * BLOCK));
+        }
+        blocks.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    }
+
+    pub(super) fn chord_squared(&self, c: &[f64], x: &[f64]) -> f64 {
+        let mut at = 0;
+        let mut part = |s: &Space| {
+            let own = at..at + s.ambient();
+            at = own.end;
+            s.chord_squared(&c[own.clone()], &x[own])
+        };
+        self.spaces.iter().map(&mut part).sum()
     }
 
     /// All numbers of the density but the shares, each list under a name, to be kept in a file.
@@ -106,10 +160,14 @@ impl LocalKernels {
             this.shapes.push(Shape { factors: factors.to_vec(), log_det: log_det.to_vec() });
         }
         let known = |family: &Family| match family.kind {
-            Kind::Local { shape, .. } => shape < this.shapes.len(),
-            _ => true,
+            Kind::Local { shape, factor } => shape < this.shapes.len() && factor > 0.0,
+            Kind::Fixed { width } => width > 0.0,
+            Kind::Uniform => this.log_volume.is_some(),
         };
-        (total > 0 && this.centres.len() == total * this.ambient() && families.iter().all(known)).then_some(this)
+        if families.is_empty() || families.iter().any(|family| !(0.0..=1.0).contains(&family.share)) {
+            return None;
+        }
+        (total > 0 && this.centres.len() == total * this.ambient() && families.iter().all(known)).then(|| this.bounded())
     }
 
     /// Coordinates of the centres, row-major.
@@ -144,14 +202,22 @@ impl LocalKernels {
 
     /// The widest kernel that stays clear of the cut locus.
     pub(super) fn widest(&self) -> f64 {
-        self.spaces.iter().map(|s| s.injectivity()).fold(f64::INFINITY, f64::min) / 6.0
+        self.spaces.iter().map(|s| s.injectivity()).fold(f64::INFINITY, f64::min) / NARROWER
     }
 
+    /// Normal coordinates of x about c and log|dvol/dv|; infinite near the cut locus of a curved space, where kernels end.
     pub(super) fn to_normal(&self, c: &[f64], x: &[f64], v: &mut [f64]) -> f64 {
         let (mut at, mut from, mut log) = (0, 0, 0.0);
         for s in &self.spaces {
             let (m, n) = (s.ambient(), s.dim());
-            log += s.to_normal(&c[at..at + m], &x[at..at + m], &mut v[from..from + n]);
+            let own = &mut v[from..from + n];
+            log += s.to_normal(&c[at..at + m], &x[at..at + m], own);
+            if matches!(s, Space::Sphere(_) | Space::So3) {
+                let end = END * s.injectivity();
+                if own.iter().map(|v| v * v).sum::<f64>() > end * end {
+                    log = f64::INFINITY;
+                }
+            }
             (at, from) = (at + m, from + n);
         }
         log
@@ -166,7 +232,8 @@ impl LocalKernels {
         }
     }
 
-    /// Second moments of `count` neighbours about each centre, shrunk; points `outside` are not looked at.
+    /// Second moments of `count` neighbours about each centre, shrunk, and no wider than `widest`; points `outside` are not
+    /// looked at.
     pub(super) fn add_shape(
         &mut self,
         points: &[f64],
@@ -174,6 +241,7 @@ impl LocalKernels {
         neighbours: &Neighbours,
         count: usize,
         shrinkage: f64,
+        widest: f64,
         outside: &dyn Fn(usize) -> bool,
     ) {
         let (m, n) = (self.ambient(), self.dim());
@@ -196,7 +264,7 @@ impl LocalKernels {
                 found += 1.0;
             }
             let trace: f64 = (0..n).map(|a| c[a * n + a]).sum::<f64>() / found.max(1.0);
-            let scale = (self.widest().powi(2) / trace.max(1e-300)).min(1.0);
+            let scale = (widest.powi(2) / trace.max(1e-300)).min(1.0);
             for a in 0..n {
                 for b in 0..=a {
                     c[a * n + b] *= (1.0 - shrinkage) * scale / found.max(1.0);
@@ -240,7 +308,13 @@ impl LocalKernels {
     fn log_families_at(&self, x: &[f64], work: &mut Work, out: &mut [f64]) {
         let (m, total) = (self.ambient(), self.centres());
         work.sums.fill((f64::NEG_INFINITY, 0.0));
-        for start in (0..total).step_by(BLOCK) {
+        let mut blocks = std::mem::take(&mut work.blocks);
+        self.blocks(x, &mut blocks);
+        let mut highest = f64::NEG_INFINITY;
+        for &(bound, start) in &blocks {
+            if bound < highest - FAR && highest > f64::NEG_INFINITY {
+                break;
+            }
             let len = BLOCK.min(total - start);
             self.coordinates(x, start, len, work);
             let mut shaped = usize::MAX;
@@ -257,12 +331,16 @@ impl LocalKernels {
                     }
                 };
                 add_up(&mut work.sums[s], &work.logs[..len], top);
+                highest = highest.max(top);
             }
         }
+        work.blocks = blocks;
         let shared = (total as f64).ln() + 0.5 * self.dim() as f64 * TAU.ln();
         for ((out, family), (top, sum)) in out.iter_mut().zip(&self.families).zip(&work.sums) {
             *out = match (family.kind, self.log_volume) {
                 (Kind::Uniform, Some(log_volume)) => -log_volume,
+                // Kernels that are nowhere near are as good as none.
+                _ if *sum == 0.0 => f64::MIN,
                 _ => top + sum.ln() - shared,
             };
         }
@@ -304,7 +382,8 @@ impl LocalKernels {
         let shared = (total as f64).ln() + 0.5 * n as f64 * TAU.ln();
         let (mut v, mut y, mut pull) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         out.fill(0.0);
-        for i in 0..total {
+        let relevant = work.blocks.iter().filter(|(bound, _)| *bound - shared > log_p - FAR);
+        for i in relevant.flat_map(|&(_, start)| start..(start + BLOCK).min(total)) {
             let centre = &self.centres[i * m..][..m];
             let jacobian = self.to_normal(centre, x, &mut v);
             let square: f64 = v.iter().map(|v| v * v).sum();
@@ -346,21 +425,26 @@ impl LocalKernels {
     /// Adds pull·∂v/∂x − part·∂log|dvol/dv|/∂x, by central differences of the coordinates.
     fn pull_back(&self, centre: &[f64], x: &[f64], pull: &[f64], part: f64, out: &mut [f64]) {
         let n = self.dim();
-        // Inside the ball of hyperbolic space, steps shrink with the distance from its edge.
-        let room = match self.spaces.iter().any(|s| matches!(s, Space::Hyperbolic(_))) {
-            true => 1.0 - x.iter().map(|x| x * x).sum::<f64>().min(0.999_999),
-            false => 1.0,
-        };
-        let h = 1e-6 * room;
         let (mut to, mut up, mut down) = (x.to_vec(), vec![0.0; n], vec![0.0; n]);
-        for j in 0..x.len() {
-            to[j] = x[j] + h;
-            let above = self.to_normal(centre, &to, &mut up);
-            to[j] = x[j] - h;
-            let below = self.to_normal(centre, &to, &mut down);
-            to[j] = x[j];
-            let slope: f64 = pull.iter().zip(&up).zip(&down).map(|((p, a), b)| p * (a - b)).sum();
-            out[j] += (slope - part * (above - below)) / (2.0 * h);
+        let mut start = 0;
+        for space in &self.spaces {
+            let own = start..start + space.ambient();
+            start = own.end;
+            // Inside the ball of hyperbolic space, steps shrink with the distance from its edge.
+            let room = match space {
+                Space::Hyperbolic(_) => 1.0 - x[own.clone()].iter().map(|x| x * x).sum::<f64>().min(0.999_999),
+                _ => 1.0,
+            };
+            let h = 1e-6 * room;
+            for j in own {
+                to[j] = x[j] + h;
+                let above = self.to_normal(centre, &to, &mut up);
+                to[j] = x[j] - h;
+                let below = self.to_normal(centre, &to, &mut down);
+                to[j] = x[j];
+                let slope: f64 = pull.iter().zip(&up).zip(&down).map(|((p, a), b)| p * (a - b)).sum();
+                out[j] += (slope - part * (above - below)) / (2.0 * h);
+            }
         }
     }
 
@@ -395,6 +479,37 @@ impl LocalKernels {
         points
     }
 
+    /// Tells `each` of every kernel its mass and the points at standard coordinates `z` (n numbers each) about its centre.
+    pub fn spread(&self, z: &[f64], each: &mut dyn FnMut(f64, &[f64])) {
+        let (m, n, total) = (self.ambient(), self.dim(), self.centres());
+        let mut v = vec![0.0; n];
+        let mut points = vec![0.0; z.len() / n * m];
+        for family in &self.families {
+            for i in 0..total {
+                let centre = &self.centres[i * m..][..m];
+                for (z, point) in z.chunks(n).zip(points.chunks_mut(m)) {
+                    match family.kind {
+                        Kind::Uniform => continue,
+                        Kind::Fixed { width } => v.iter_mut().zip(z).for_each(|(v, z)| *v = width * z),
+                        Kind::Local { shape, factor } => {
+                            self.shapes[shape].multiply(i, total, z, &mut v);
+                            v.iter_mut().for_each(|v| *v *= factor.sqrt());
+                        }
+                    }
+                    self.from_normal(centre, &v, point);
+                }
+                if family.kind != Kind::Uniform {
+                    each(family.share / total as f64, &points);
+                }
+            }
+        }
+    }
+
+    /// Share of the uniform law, if it has one.
+    pub fn uniform_share(&self) -> Option<f64> {
+        self.families.iter().find(|f| f.kind == Kind::Uniform).map(|f| f.share)
+    }
+
     /// A point of the uniform law of a compact manifold.
     fn uniform(&self, stream: &mut Stream, point: &mut [f64]) {
         let mut at = 0;
@@ -426,6 +541,15 @@ impl Density for LocalKernels {
 impl Shape {
     fn entry(&self, a: usize, b: usize, i: usize, total: usize) -> f64 {
         self.factors[(a * (a + 1) / 2 + b) * total + i]
+    }
+
+    /// Tr CCᵀ, at least the largest variance.
+    fn trace(&self, i: usize, total: usize, n: usize) -> f64 {
+        let square = |a: usize, b: usize| {
+            let c = self.entry(a, b, i, total);
+            if a == b { 1.0 / (c * c) } else { c * c }
+        };
+        (0..n).flat_map(|a| (0..=a).map(move |b| (a, b))).map(|(a, b)| square(a, b)).sum()
     }
 
     /// y = C⁻¹v.
@@ -466,6 +590,8 @@ struct Work {
     logs: Vec<f64>,
     /// Largest log so far and Σ e^{log − largest}, family by family.
     sums: Vec<(f64, f64)>,
+    /// Blocks by their bound.
+    blocks: Vec<(f64, usize)>,
 }
 
 impl Work {
@@ -481,6 +607,7 @@ impl Work {
             quadratic: block(),
             logs: block(),
             sums: vec![(f64::NEG_INFINITY, 0.0); families],
+            blocks: vec![],
         }
     }
 
@@ -529,7 +656,7 @@ impl Work {
 
 /// Adds e^{log} of a block with largest `top` to (largest, sum).
 fn add_up((largest, sum): &mut (f64, f64), logs: &[f64], top: f64) {
-    if top < *largest - FAR {
+    if top < *largest - FAR || top == f64::NEG_INFINITY {
         return;
     }
     if top > *largest {

@@ -2,7 +2,7 @@
 
 use super::LocalKernels;
 
-/// Lists of nearest points, nearest first; repeats of the point itself are no neighbours.
+/// Lists of nearest points by the chord, nearest first; repeats of the point itself are no neighbours.
 pub struct Neighbours {
     lists: Vec<Vec<u32>>,
     /// A short distance between neighbours: that to the nearest, such that one in twenty is shorter.
@@ -40,13 +40,11 @@ impl Neighbours {
 /// The list of point i, the distance of its first, and the mean squared distance of all.
 fn one(space: &LocalKernels, points: &[f64], i: usize, count: usize) -> (Vec<u32>, f64, f64) {
     let m = space.ambient();
-    let mut v = vec![0.0; space.dim()];
     let own = &points[i * m..][..m];
     let mut all: Vec<(f64, u32)> = vec![];
     let mut sum = 0.0;
     for (j, other) in points.chunks(m).enumerate() {
-        space.to_normal(own, other, &mut v);
-        let square: f64 = v.iter().map(|v| v * v).sum();
+        let square = space.chord_squared(own, other);
         sum += square;
         // Equal points differ by rounding only.
         if square > 1e-24 {

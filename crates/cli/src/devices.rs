@@ -1,0 +1,28 @@
+//! `minvel devices`: what programs can run on.
+
+use crate::Failure;
+use clap::Args;
+use minvel::{Card, Device};
+
+/// List the devices that programs can run on.
+#[derive(Args)]
+pub struct Arguments {}
+
+/// Runs the command.
+pub fn run(_: &Arguments) -> Result<(), Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    println!("cpu     {cores} threads");
+    match minvel::cards() {
+        Ok(cards) if cards.is_empty() => println!("cuda    no NVIDIA GPU was found"),
+        Ok(cards) => cards.iter().for_each(|card| println!("{}", line(card))),
+        Err(why) => println!("cuda    none: {why}"),
+    }
+    Ok(())
+}
+
+fn line(card: &Card) -> String {
+    let Card { index, name, memory, capability: (major, minor), driver } = card;
+    let facts = format!("{} GiB, compute capability {major}.{minor}, driver for CUDA {}.{}", memory >> 30, driver.0, driver.1);
+    let trouble = Device::Cuda(*index).checked().err().map_or(String::new(), |why| format!("; cannot be used: {why}"));
+    format!("cuda:{index}  {name}, {facts}{trouble}")
+}

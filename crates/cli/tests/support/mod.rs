@@ -1,0 +1,141 @@
+//! The program and files to run it on.
+#![allow(dead_code)] // each test file uses its own part
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of a test's own, gone when it ends.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// An empty one; the name is the test's.
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("minvel-cli-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    /// A path in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A path in it, as text.
+    pub fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_string()
+    }
+
+    /// A file in it; its path as text.
+    pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.path(name), contents).unwrap();
+        self.text(name)
+    }
+
+    /// What lies in it or in a folder below, by name.
+    pub fn list(&self, below: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(below)).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Runs the program inside it.
+    pub fn minvel(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// The program, to be run inside it.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_minvel"));
+        command.env_remove("MINVEL_DATA").env("XDG_CACHE_HOME", self.path("cache"));
+        command.current_dir(&self.0).args(arguments);
+        command
+    }
+
+    /// Runs the program, which must succeed; what it prints.
+    pub fn good(&self, arguments: &[&str]) -> String {
+        let output = self.minvel(arguments);
+        assert!(output.status.success(), "{arguments:?} failed:\n{}", error(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs the program with --json, which must print one object and nothing else.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        let text = self.good(&[arguments, &["--json"]].concat());
+        let value: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{arguments:?}: {e}\n{text}"));
+        assert!(value.is_object(), "{arguments:?} prints no object");
+        value
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What the program complains about.
+pub fn error(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Numbers that look random, always the same ones.
+pub struct Numbers(u64);
+
+impl Numbers {
+    /// By seed.
+    pub fn new(seed: u64) -> Self {
+        Numbers(seed)
+    }
+
+    /// In [0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 40) as f64 / (1u64 << 24) as f64
+    }
+
+    /// About standard normal: a sum of twelve.
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// Places on Earth about two faults, with a name and a depth each; one name holds a comma and quotes.
+pub fn quakes(rows: usize, seed: u64) -> String {
+    let mut numbers = Numbers::new(seed);
+    let mut text = String::from("# made by a test\nplace,latitude,longitude,depth\n");
+    for i in 0..rows {
+        let along = numbers.uniform();
+        let (lat, lon) =
+            if numbers.uniform() < 0.6 { (-50.0 + 90.0 * along, -70.0 - 40.0 * along) } else { (38.0, 142.0) };
+        let (lat, lon) = (lat + 3.0 * numbers.normal(), lon + 3.0 * numbers.normal());
+        let place = if i == 7 { "\"off \"\"Hokkaido\"\", Japan\"".to_string() } else { format!("place {i}") };
+        text += &format!("{place},{lat:.4},{lon:.4},{:.1}\n", 700.0 * numbers.uniform());
+    }
+    text
+}
+
+/// Settings that make a fit a matter of a second.
+pub const TINY: [&str; 9] = [
+    "--quick",
+    "--set",
+    "learning.steps=20",
+    "--set",
+    "learning.looks=2",
+    "--set",
+    "network.hidden=[16]",
+    "--set",
+    "partition.draws=2000",
+];
+
+/// Numbers of a column of a CSV file by its name.
+pub fn column(path: &Path, name: &str) -> Vec<f64> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let at = lines.next().unwrap().split(',').position(|n| n == name).unwrap_or_else(|| panic!("no column {name}"));
+    // places may hold commas: count from the end
+    let width = text.lines().find(|line| !line.starts_with('#')).unwrap().split(',').count();
+    lines.map(|line| line.rsplit(',').nth(width - 1 - at).unwrap().parse().unwrap()).collect()
+}

@@ -1,0 +1,242 @@
+//! Programs on a GPU beside the same programs on the CPU.
+//!
+//! Without a GPU these tests say so on standard error and pass. The suites of the operations, of random programs and of the
+//! optimisers run on a GPU too: `MINVEL_DEVICE=cuda cargo test --release`.
+#![cfg(feature = "cuda")]
+
+use minvel_engine::init::Init;
+use minvel_engine::optim::Optimiser;
+use minvel_engine::random::{Key, Stream};
+use minvel_engine::{Clock, Device, Draw, Expr, Graph, Options, Precision, State, grad};
+
+/// The GPU's options, or none with a loud remark.
+fn gpu(test: &str) -> Option<Options> {
+    match Device::Cuda(0).checked() {
+        Ok(device) => Some(Options { device, ..Options::default() }),
+        Err(why) => {
+            eprintln!("SKIPPED {test}: {why}");
+            None
+        }
+    }
+}
+
+fn cpu() -> Options {
+    Options { device: Device::Cpu, ..Options::default() }
+}
+
+/// Minimum velocity learning of ⟨x, ψ(x)⟩ with one hidden layer of some width, on fixed data.
+struct Training {
+    graph: &'static Graph,
+    loss: Expr<'static>,
+    updates: minvel_engine::optim::Updates<'static>,
+    shapes: Vec<(&'static str, [usize; 2])>,
+    x: Vec<f64>,
+}
+
+const ROWS: usize = 200;
+
+impl Training {
+    fn new(h: usize) -> Self {
+        let g: &'static Graph = Box::leak(Box::new(Graph::new()));
+        let shapes = vec![("w1", [2, h]), ("b1", [1, h]), ("w2", [h, h]), ("b2", [1, h]), ("w3", [h, 2]), ("b3", [1, 2])];
+        let w: Vec<Expr> = shapes.iter().map(|&(n, s)| g.variable(n, s)).collect();
+        let x = g.input_rows("x", ROWS, [2]);
+        let flat = |b: Expr<'static>| b.reshape([b.shape().dims[1]]);
+        let energy = |x: Expr<'static>| {
+            let a = (x.matmul(w[0]) + flat(w[1])).tanh();
+            let b = (a.matmul(w[2]) + flat(w[3])).tanh();
+            (b.matmul(w[4]) + flat(w[5])).dot(x)
+        };
+        let eps = 0.1f64;
+        let u = (2.0 * eps).sqrt() * g.normal_like(0, x);
+        let de = grad(energy(x), &[x])[0];
+        let moved = x - 0.5 * eps * de + u;
+        let loss = (-2.0 / eps * (energy(moved) - energy(x) - u.dot(de)) + 0.1 * energy(x).square()).mean_rows();
+        let updates = Optimiser::adam(1e-3).minimise(loss, &w);
+        let x = Stream::new(Key::new(1, 0), 0).samples(Draw::Normal).take(ROWS * 2).collect();
+        Training { graph: g, loss, updates, shapes, x }
+    }
+
+    /// The loss after each of some runs of ten steps, and the state at the end.
+    fn run<T: minvel_engine::math::Real>(&self, options: &Options, runs: u32) -> (Vec<T>, State<T>) {
+        let mut program = self.graph.compile::<T>(&[self.loss], &self.updates.updates, options);
+        let mut state = State::new(options.replicas);
+        for (stream, (name, dims)) in self.shapes.iter().enumerate() {
+            Init::GlorotUniform.set(&mut state, name, dims, 0, stream as u32);
+        }
+        self.updates.initialise(&mut state);
+        let x: Vec<T> = self.x.iter().map(|&v| T::from_f64(v)).collect();
+        let losses = (0..runs).flat_map(|k| {
+            program.run_steps(&mut state, &[("x", &x)], 7, 10 * k..10 * k + 10);
+            program.output(0).to_vec()
+        });
+        (losses.collect(), state)
+    }
+}
+
+#[test]
+fn a_training_run_on_the_gpu_is_that_on_the_cpu() {
+    let Some(options) = gpu("a training run") else { return };
+    let options = Options { replicas: 3, ..options };
+    let training = Training::new(40);
+    let (ours, state) = training.run::<f64>(&options, 5);
+    let (theirs, expected) = training.run::<f64>(&Options { replicas: 3, ..cpu() }, 5);
+    // Sums of 200 terms in another order, fifty steps of them, each step amplifying by a little.
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e6 * f64::EPSILON * a.abs().max(b.abs()).max(1.0);
+    assert!(ours.iter().zip(&theirs).all(|(&a, &b)| close(a, b)), "{ours:?}\n{theirs:?}");
+    for ((name, a), (_, b)) in state.iter().zip(expected.iter()) {
+        assert!(a.iter().zip(b).all(|(&a, &b)| close(a, b)), "{name}");
+    }
+}
+
+#[test]
+fn a_run_on_the_gpu_repeats_bit_for_bit() {
+    let Some(options) = gpu("a repeated run") else { return };
+    let training = Training::new(100);
+    for replicas in [1, 10] {
+        let options = Options { replicas, ..options.clone() };
+        let bits = || {
+            let (losses, state) = training.run::<f32>(&options, 4);
+            let values = state.iter().flat_map(|(_, v)| v.to_vec()).collect::<Vec<f32>>();
+            losses.into_iter().chain(values).map(f32::to_bits).collect::<Vec<u32>>()
+        };
+        assert_eq!(bits(), bits(), "{replicas} replicas");
+    }
+}
+
+#[test]
+fn steps_in_one_call_are_steps_in_many() {
+    let Some(options) = gpu("steps in one call") else { return };
+    let g = Graph::new();
+    let v = g.variable("v", [3]);
+    let next = 0.5 * v + g.step() + g.random(Draw::Uniform, 4, [3]);
+    let run = |cuts: &[u32]| {
+        let mut program = g.compile::<f32>(&[next], &[(v, next)], &options);
+        let mut state = State::new(1);
+        state.set("v", &[1.0f32, 2.0, 3.0], 3);
+        cuts.windows(2).for_each(|w| program.run_steps(&mut state, &[], 3, w[0]..w[1]));
+        (state.get("v").map(<[f32]>::to_vec), program.output(0).to_vec())
+    };
+    let whole = run(&[0, 45]);
+    assert_eq!(whole, run(&[0, 1, 2, 19, 20, 37, 45]));
+    assert_eq!(whole.0.as_deref(), Some(&whole.1[..]));
+}
+
+#[test]
+fn random_numbers_have_the_bits_of_the_cpu() {
+    let Some(options) = gpu("random numbers") else { return };
+    let g = Graph::new();
+    let draws = [Draw::Bits, Draw::Uniform, Draw::Rademacher, Draw::Integer(1000), Draw::Permutation(37), Draw::Epoch(41)];
+    let mut outputs: Vec<Expr> = vec![];
+    for (stream, &draw) in draws.iter().enumerate() {
+        outputs.push(g.random_rows(draw, stream as u32, 37, [3, 5]));
+        outputs.push(g.random(draw, stream as u32 + 20, [70]));
+    }
+    let clock = Clock { seed: 0x0123_4567_89AB_CDEF, step: 9 };
+    let run = |options: &Options| {
+        let options = Options { replicas: 3, ..options.clone() };
+        let mut program = g.compile::<f32>(&outputs, &[], &options);
+        program.run(&mut State::of_replicas(2..5), &[], clock);
+        (0..outputs.len()).map(|k| program.output(k).to_vec()).collect::<Vec<_>>()
+    };
+    assert_eq!(run(&options), run(&cpu()));
+    // Normals agree to the last places of their radius: logarithm, root, sine and a product round once or twice each.
+    let normals = g.random_rows(Draw::Normal, 3, 500, [6]);
+    let draw = |options: &Options| {
+        let mut program = g.compile::<f32>(&[normals], &[], options);
+        program.run(&mut State::new(1), &[], clock);
+        program.output(0).to_vec()
+    };
+    let worst = draw(&options).iter().zip(draw(&cpu())).map(|(a, b)| (a - b).abs() / b.abs().max(1.0)).fold(0.0, f32::max);
+    println!("normals differ by at most {:.2} ulp", worst / f32::EPSILON);
+    assert!(worst <= 2.0 * f32::EPSILON);
+}
+
+/// Σ_k |a||b| bounds an entry of a product; an error of `ulps` roundings of it is what f32 promises.
+#[test]
+fn products_keep_the_error_of_f32_and_tf32_does_not() {
+    let Some(options) = gpu("errors of products") else { return };
+    for (rows, k, n) in [(128, 256, 256), (200, 100, 100), (33, 784, 9), (5120, 64, 64)] {
+        let g = Graph::new();
+        let (a, b) = (g.input_rows("a", rows, [k]), g.input("b", [k, n]));
+        let product = a.matmul(b);
+        let draw = |len: usize, stream: u32| -> Vec<f32> {
+            Stream::new(Key::new(3, 0), stream).samples(Draw::Normal).take(len).map(|v| v as f32).collect()
+        };
+        let (av, bv) = (draw(rows * k, 0), draw(k * n, 1));
+        let error = |precision| {
+            let options = Options { precision, ..options.clone() };
+            let mut program = g.compile::<f32>(&[product], &[], &options);
+            program.run(&mut State::new(1), &[("a", &av), ("b", &bv)], Clock { seed: 0, step: 0 });
+            let entry = |e: usize| {
+                let terms = (0..k).map(|i| f64::from(av[e / n * k + i]) * f64::from(bv[i * n + e % n]));
+                let (sum, size) = terms.fold((0.0, 0.0), |(s, z), t| (s + t, z + t.abs()));
+                (f64::from(program.output(0)[e]) - sum).abs() / size
+            };
+            (0..rows * n).step_by(7).map(entry).fold(0.0, f64::max) / f64::from(f32::EPSILON)
+        };
+        let (f32_error, tf32_error) = (error(Precision::F32), error(Precision::Tf32));
+        println!("{rows}×{k}×{n}: {f32_error:.2} ulp of Σ|a||b|, tf32 {tf32_error:.0}");
+        // A plain sum of k products may be off by k/2 roundings; three products of parts by 6 at any length.
+        assert!(f32_error < 6.0, "{f32_error}");
+        assert!(tf32_error > 12.0, "tf32 rounds to 11 bits, and this test would not notice: {tf32_error}");
+    }
+}
+
+#[test]
+fn a_nan_comes_through_a_product() {
+    let Some(options) = gpu("NaN in products") else { return };
+    let g = Graph::new();
+    let product = (g.input_rows("a", 64, [64]).log().matmul(g.input("b", [64, 64]))).sum(-1);
+    for precision in [Precision::F32, Precision::Tf32] {
+        let mut program = g.compile::<f32>(&[product], &[], &Options { precision, ..options.clone() });
+        let mut a = vec![1.5f32; 64 * 64];
+        a[5 * 64 + 3] = -1.0;
+        program.run(&mut State::new(1), &[("a", &a), ("b", &[0.25; 64 * 64])], Clock { seed: 0, step: 0 });
+        let nan: Vec<usize> = (0..64).filter(|&r| program.output(0)[r].is_nan()).collect();
+        assert_eq!(nan, [5], "{precision}");
+    }
+}
+
+#[test]
+fn values_left_on_the_gpu_belong_to_the_state_that_made_them() {
+    let Some(options) = gpu("values on the GPU") else { return };
+    let g = Graph::new();
+    let v = g.variable("v", [4]);
+    let mut program = g.compile::<f64>(&[], &[(v, v + 1.0)], &options);
+    let mut first = State::new(1);
+    first.set("v", &[0.0f64; 4], 4);
+    program.run_steps(&mut first, &[], 0, 0..3);
+    let kept = first.clone();
+    let mut second = State::new(1);
+    second.set("v", &[10.0f64; 4], 4);
+    program.run_steps(&mut second, &[], 0, 0..20);
+    program.run_steps(&mut first, &[], 0, 3..5);
+    assert_eq!(kept.get("v"), Some(&[3.0; 4][..]));
+    assert_eq!(first.get("v"), Some(&[5.0; 4][..]));
+    assert_eq!(second.get("v"), Some(&[30.0; 4][..]));
+    // A state may go on where another device left it.
+    let mut here = g.compile::<f64>(&[], &[(v, 2.0 * v)], &cpu());
+    here.run_steps(&mut first, &[], 0, 0..1);
+    program.run_steps(&mut first, &[], 0, 0..1);
+    assert_eq!(first.get("v"), Some(&[11.0; 4][..]));
+}
+
+#[test]
+fn a_card_that_is_not_there_is_an_error_that_says_what_to_do() {
+    let g = Graph::new();
+    let options = Options { device: Device::Cuda(99), ..Options::default() };
+    let Err(why) = g.try_compile::<f32>(&[g.scalar(1.0)], &[], &options) else { panic!("there are not a hundred cards") };
+    let text = why.to_string();
+    println!("{text}");
+    assert!(text.contains("CPU") || text.contains("minvel devices"), "{text}");
+}
+
+#[test]
+fn a_small_step_is_few_kernels() {
+    let training = Training::new(100);
+    let options = cpu();
+    let sources = training.graph.cuda_source::<f32>(&[training.loss], &training.updates.updates, &options);
+    println!("{}", sources.last().expect("a summary"));
+    assert!(sources.len() - 1 <= 13, "{} kernels", sources.len() - 1);
+}
