@@ -22,7 +22,8 @@ pub fn run(_: &Arguments) -> Result<(), Failure> {
 
 fn line(card: &Card) -> String {
     let Card { index, name, memory, capability: (major, minor), driver } = card;
-    let facts = format!("{} GiB, compute capability {major}.{minor}, driver for CUDA {}.{}", memory >> 30, driver.0, driver.1);
+    let facts =
+        format!("{} GiB, compute capability {major}.{minor}, driver for CUDA {}.{}", memory >> 30, driver.0, driver.1);
     let trouble = Device::Cuda(*index).checked().err().map_or(String::new(), |why| format!("; cannot be used: {why}"));
     format!("cuda:{index}  {name}, {facts}{trouble}")
 }

@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::progress::Bars;
 use clap::Args;
+use minvel::Error;
 use minvel::data::{Dataset, Options, locate};
 use minvel::fit::{Evaluation, Folder, Model};
 use minvel::train::Desk;
@@ -36,7 +37,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let desk = Desk::new(&bars, crate::stop::on_signal(), Path::new(""), "");
     let evaluation = Evaluation::of(&model, &data.points, model.settings().seed, &desk);
     bars.finish();
-    let evaluation = evaluation.map_err(Failure::Work)?;
+    let evaluation = evaluation.map_err(|error| match error {
+        Error::Interrupted => Failure::Interrupted("interrupted; nothing was written".to_string()),
+        error => Failure::Work(error),
+    })?;
     let known = model.share_known(&data.points);
     if arguments.json {
         let mut all = serde_json::to_value(&evaluation).expect("an evaluation is plain data");
@@ -49,7 +53,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         println!("{all}");
         return Ok(());
     }
-    println!("{} rows ({} distinct), {:.1} % of them known to the model", data.rows(), data.distinct_rows(), 100.0 * known);
+    println!(
+        "{} rows ({} distinct), {:.1} % of them known to the model",
+        data.rows(),
+        data.distinct_rows(),
+        100.0 * known
+    );
     println!("\n  {:<32} {:>18}  {:>22}", "NLL (nats, lower is better)", "", "minvel less this");
     println!("  {:<32} {:>18}", "minvel", evaluation.test_nll.to_string());
     for b in &evaluation.baselines {

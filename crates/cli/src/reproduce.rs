@@ -86,7 +86,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         print!("{}", list());
         return Ok(());
     }
-    let unusable = |why: DeviceError| Failure::Input(Error::config(why.to_string()));
+    let unusable = |why: DeviceError| Failure::Input(Error::config(format!("{why} (--device cpu)")));
     arguments.device.checked().map_err(unusable)?;
     let (folder, request) = match &arguments.resume {
         Some(folder) => (folder.clone(), read_request(folder).map_err(Failure::Input)?),

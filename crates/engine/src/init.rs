@@ -1,8 +1,8 @@
 //! Start values of parameters: pure functions of (seed, replica, stream).
 
 use crate::math::Real;
-use crate::state::State;
 use crate::random::{Draw, Key, Stream};
+use crate::state::State;
 
 /// A law for start values. Fans are those of a matrix `[in, out]` unless given.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -35,7 +35,10 @@ enum Content<T> {
     /// Of all replicas, one after another.
     Own(Vec<T>),
     /// The same for all replicas; spelt out when somebody asks.
-    Shared { one: Vec<T>, all: OnceLock<Vec<T>> },
+    Shared {
+        one: Vec<T>,
+        all: OnceLock<Vec<T>>,
+    },
     Remote(Arc<Lazy<T>>),
 }
 
@@ -179,6 +182,9 @@ impl<T: Real> PartialEq for State<T> {
 
 impl<T: Real> fmt::Debug for State<T> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("State").field("numbers", &self.numbers).field("values", &self.iter().collect::<Vec<_>>()).finish()
+        f.debug_struct("State")
+            .field("numbers", &self.numbers)
+            .field("values", &self.iter().collect::<Vec<_>>())
+            .finish()
     }
 }

@@ -50,8 +50,11 @@ fn a_step_in_steady_state_allocates_nothing() {
     let loss = (de.dot(de) * kernel + picked.dot(x)).mean_rows();
     let updates =
         Optimiser { clip: Some(1.0), average: Some(0.99), ..Optimiser::adamw(1e-3, 0.01) }.minimise(loss, &[w, v]);
-    let mut program =
-        g.compile::<f32>(&[loss, de], &updates.updates, &Options { replicas: 3, threads: 2, device: Device::Cpu, ..Options::default() });
+    let mut program = g.compile::<f32>(
+        &[loss, de],
+        &updates.updates,
+        &Options { replicas: 3, threads: 2, device: Device::Cpu, ..Options::default() },
+    );
     let mut state = State::new(3);
     Init::GlorotNormal.set(&mut state, "w", &[2, 30], 0, 0);
     Init::GlorotNormal.set(&mut state, "v", &[30, 2], 0, 1);

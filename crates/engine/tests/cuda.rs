@@ -38,7 +38,8 @@ const ROWS: usize = 200;
 impl Training {
     fn new(h: usize) -> Self {
         let g: &'static Graph = Box::leak(Box::new(Graph::new()));
-        let shapes = vec![("w1", [2, h]), ("b1", [1, h]), ("w2", [h, h]), ("b2", [1, h]), ("w3", [h, 2]), ("b3", [1, 2])];
+        let shapes =
+            vec![("w1", [2, h]), ("b1", [1, h]), ("w2", [h, h]), ("b2", [1, h]), ("w3", [h, 2]), ("b3", [1, 2])];
         let w: Vec<Expr> = shapes.iter().map(|&(n, s)| g.variable(n, s)).collect();
         let x = g.input_rows("x", ROWS, [2]);
         let flat = |b: Expr<'static>| b.reshape([b.shape().dims[1]]);
@@ -126,7 +127,8 @@ fn steps_in_one_call_are_steps_in_many() {
 fn random_numbers_have_the_bits_of_the_cpu() {
     let Some(options) = gpu("random numbers") else { return };
     let g = Graph::new();
-    let draws = [Draw::Bits, Draw::Uniform, Draw::Rademacher, Draw::Integer(1000), Draw::Permutation(37), Draw::Epoch(41)];
+    let draws =
+        [Draw::Bits, Draw::Uniform, Draw::Rademacher, Draw::Integer(1000), Draw::Permutation(37), Draw::Epoch(41)];
     let mut outputs: Vec<Expr> = vec![];
     for (stream, &draw) in draws.iter().enumerate() {
         outputs.push(g.random_rows(draw, stream as u32, 37, [3, 5]));
@@ -147,7 +149,8 @@ fn random_numbers_have_the_bits_of_the_cpu() {
         program.run(&mut State::new(1), &[], clock);
         program.output(0).to_vec()
     };
-    let worst = draw(&options).iter().zip(draw(&cpu())).map(|(a, b)| (a - b).abs() / b.abs().max(1.0)).fold(0.0, f32::max);
+    let worst =
+        draw(&options).iter().zip(draw(&cpu())).map(|(a, b)| (a - b).abs() / b.abs().max(1.0)).fold(0.0, f32::max);
     println!("normals differ by at most {:.2} ulp", worst / f32::EPSILON);
     assert!(worst <= 2.0 * f32::EPSILON);
 }
@@ -226,7 +229,9 @@ fn values_left_on_the_gpu_belong_to_the_state_that_made_them() {
 fn a_card_that_is_not_there_is_an_error_that_says_what_to_do() {
     let g = Graph::new();
     let options = Options { device: Device::Cuda(99), ..Options::default() };
-    let Err(why) = g.try_compile::<f32>(&[g.scalar(1.0)], &[], &options) else { panic!("there are not a hundred cards") };
+    let Err(why) = g.try_compile::<f32>(&[g.scalar(1.0)], &[], &options) else {
+        panic!("there are not a hundred cards")
+    };
     let text = why.to_string();
     println!("{text}");
     assert!(text.contains("CPU") || text.contains("minvel devices"), "{text}");

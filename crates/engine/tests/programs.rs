@@ -3,7 +3,9 @@
 mod support;
 
 use minvel_engine::random::{Key, Stream};
-use minvel_engine::{Clock, Device, Draw, Expr, Graph, Isa, Options, Program, Shape, State, Window, concat, grad, reference};
+use minvel_engine::{
+    Clock, Device, Draw, Expr, Graph, Isa, Options, Program, Shape, State, Window, concat, grad, reference,
+};
 use proptest::prelude::*;
 use support::within_rounding;
 

@@ -22,6 +22,6 @@ pub use correction::Curve;
 pub use evaluation::{Baseline, Evaluation, Fitness};
 pub use folder::{Fit, Folder, Summary};
 pub use model::{Drawn, History, Model};
-pub use partition::LogZ;
 pub use pages::{density_figures, look};
+pub use partition::LogZ;
 pub use settings::{Geometry, Goal, Learning, Network, Partition, Settings};

@@ -22,9 +22,7 @@ impl Step {
     /// Operations in the products of one step, of one replica.
     pub fn flops(self) -> f64 {
         match self {
-            Step::Energy { d, context, h, rows } => {
-                (2 * rows * (9 * h * h + 2 * context * h + 2 * 9 * d * h)) as f64
-            }
+            Step::Energy { d, context, h, rows } => (2 * rows * (9 * h * h + 2 * context * h + 2 * 9 * d * h)) as f64,
             // Forward and gradient: encoder 3, energy's context 3, decoder 3 products with 784·h; 9 + 5 + 6 with h·h.
             Step::Vae { h, rows, .. } => (2 * rows * (9 * 784 * h + 20 * h * h)) as f64,
         }

@@ -1,8 +1,8 @@
 //! A plan with its executor, bound to the inputs of a run and the variables of a state.
 
+use super::isa::Isa;
 use super::plan::{Named, Plan};
 use super::run::{Clock, Executor, External};
-use super::isa::Isa;
 use crate::math::Real;
 use crate::state::State;
 use std::ops::Range;

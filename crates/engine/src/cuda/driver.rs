@@ -94,7 +94,9 @@ impl Gpu {
         let cards = cards()?;
         let count = cards.len();
         let card = cards.into_iter().nth(index).ok_or_else(|| {
-            Trouble::new(format!("there is no card cuda:{index}: this machine has {count}; `minvel devices` lists them"))
+            Trouble::new(format!(
+                "there is no card cuda:{index}: this machine has {count}; `minvel devices` lists them"
+            ))
         })?;
         if card.capability.0 < 8 {
             let (major, minor) = card.capability;

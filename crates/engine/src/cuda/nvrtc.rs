@@ -101,7 +101,8 @@ impl Nvrtc {
                 Ok(bytes)
             };
             let mut program: Program = std::ptr::null_mut();
-            let status = create(&mut program, text.as_ptr(), c"minvel.cu".as_ptr(), 0, std::ptr::null(), std::ptr::null());
+            let status =
+                create(&mut program, text.as_ptr(), c"minvel.cu".as_ptr(), 0, std::ptr::null(), std::ptr::null());
             if status != 0 {
                 return Err(format!("nvrtcCreateProgram failed with status {status}"));
             }
@@ -110,7 +111,8 @@ impl Nvrtc {
                 fetch(program, b"nvrtcGetCUBINSize\0", b"nvrtcGetCUBIN\0")
             } else {
                 let log = fetch(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")?;
-                let log = CStr::from_bytes_until_nul(&log).map_or_else(|_| String::new(), |l| l.to_string_lossy().into());
+                let log =
+                    CStr::from_bytes_until_nul(&log).map_or_else(|_| String::new(), |l| l.to_string_lossy().into());
                 Err(format!("a generated kernel does not compile (a defect of minvel, status {status}):\n{log}"))
             };
             destroy(&mut program);

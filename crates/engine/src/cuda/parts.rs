@@ -133,7 +133,11 @@ impl Partition {
         let buffer = || matches!(self.node(id).op, Op::Input(_) | Op::Variable(_) | Op::Table(_));
         match self.part_of[id as usize] {
             Some(part) if Some(part) == own => {
-                if self.parts[part].anchors.contains(&id) { Place::Own } else { Place::Inline }
+                if self.parts[part].anchors.contains(&id) {
+                    Place::Own
+                } else {
+                    Place::Inline
+                }
             }
             Some(_) => Place::Buffer,
             None if buffer() => Place::Buffer,

@@ -113,7 +113,8 @@ pub(super) fn plan(
 impl Plan {
     /// Decides where everything lives.
     fn place(&mut self, partition: &Partition) -> Names {
-        let mut names = Names { homes: HashMap::new(), targets: HashMap::new(), partials: HashMap::new(), updated: vec![] };
+        let mut names =
+            Names { homes: HashMap::new(), targets: HashMap::new(), partials: HashMap::new(), updated: vec![] };
         let mut slots: HashMap<Id, usize> = HashMap::new();
         for (id, node) in partition.nodes.iter().enumerate().filter(|&(id, _)| partition.live[id]) {
             let named = |name: &str| Named { name: name.to_string(), shape: node.shape.clone() };

@@ -177,15 +177,7 @@ impl Product {
     }
 
     /// Where in an operand entry (x, k) stands, given the leading axes.
-    pub fn spot(
-        &self,
-        e: &mut super::emit::Emitter,
-        term: &Term,
-        left: bool,
-        lead: &[Ix],
-        x: &Ix,
-        k: &Ix,
-    ) -> Spot {
+    pub fn spot(&self, e: &mut super::emit::Emitter, term: &Term, left: bool, lead: &[Ix], x: &Ix, k: &Ix) -> Spot {
         let shape: &Shape = e.shape(if left { term.left } else { term.right });
         let g = &self.geometry;
         let mut dims = lead.to_vec();
@@ -196,22 +188,16 @@ impl Product {
             return Spot { row, dims };
         }
         let length = if left { g.m } else { g.n };
-        let (row, x) = if shape.rows.is_some() { (e.over(x, length), e.modulo(x, length)) } else { (Ix::Number(0), x.clone()) };
+        let (row, x) =
+            if shape.rows.is_some() { (e.over(x, length), e.modulo(x, length)) } else { (Ix::Number(0), x.clone()) };
         dims.extend(if left { [x, k.clone()] } else { [k.clone(), x] });
         Spot { row, dims }
     }
 }
 
 /// Tiles by tensor cores: height, width, warps along each.
-const TENSORS: [(usize, usize, usize, usize); 7] = [
-    (16, 8, 1, 1),
-    (16, 16, 1, 1),
-    (32, 32, 1, 2),
-    (64, 8, 4, 1),
-    (64, 16, 4, 1),
-    (16, 64, 1, 4),
-    (64, 64, 2, 4),
-];
+const TENSORS: [(usize, usize, usize, usize); 7] =
+    [(16, 8, 1, 1), (16, 16, 1, 1), (32, 32, 1, 2), (64, 8, 4, 1), (64, 16, 4, 1), (16, 64, 1, 4), (64, 64, 2, 4)];
 /// Bytes of shared memory that a small tile may take.
 const WHOLE: usize = 114 << 10;
 /// Tiles by scalars.
@@ -263,7 +249,10 @@ fn choose(
     let fits = |t: &Tile| (!whole_rows || t.n >= width) && (t.m * t.n <= 1024 || count(t) >= 2 * FILL);
     let chosen = best(&mut tiles.iter().copied().filter(fits)).unwrap_or(tiles[0]);
     if count(&chosen) < FILL && depth >= 2048 && !whole_rows {
-        let large = tiles.iter().copied().filter(|t| t.stages > 1 && t.m <= height.next_multiple_of(16) && t.n <= width.next_multiple_of(16));
+        let large = tiles
+            .iter()
+            .copied()
+            .filter(|t| t.stages > 1 && t.m <= height.next_multiple_of(16) && t.n <= width.next_multiple_of(16));
         let t = large.max_by_key(|t| t.m * t.n).unwrap_or(chosen);
         let splits = (2 * FILL).div_ceil(count(&t)).min(depth.div_ceil(8 * t.k)).max(1);
         return (t, splits);

@@ -84,7 +84,12 @@ impl<T: Real> Executor<T> {
             let values: Vec<T> = values.iter().map(|&v| T::from_f64(v)).collect();
             memory.upload(&stream, *at, &values)?;
         }
-        let variables = plan.variables.iter().map(|_| Variable { memory: [None, None], holds: None, shared: false, published: None });
+        let variables = plan.variables.iter().map(|_| Variable {
+            memory: [None, None],
+            holds: None,
+            shared: false,
+            published: None,
+        });
         let inputs = plan.inputs.iter().map(|_| Input { memory: None, shared: false });
         Ok(Executor {
             graphs: HashMap::new(),
@@ -206,7 +211,11 @@ impl<T: Real> Executor<T> {
             let (updated, variable) = (self.plan.updated.contains(&slot), &mut self.variables[slot]);
             let value = state.value(name).unwrap_or_else(|| panic!("run: the state has no variable `{name}`"));
             let wanted = shape.len() * self.replicas;
-            assert!(value.len() == wanted, "run: variable `{name}` of shape {shape} has {} values, not {wanted}", value.len());
+            assert!(
+                value.len() == wanted,
+                "run: variable `{name}` of shape {shape} has {} values, not {wanted}",
+                value.len()
+            );
             if variable.holds == Some(value.stamp()) && variable.memory[0].is_some() {
                 continue;
             }

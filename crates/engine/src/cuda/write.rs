@@ -94,7 +94,11 @@ impl Writer<'_> {
             if let Some((first, _)) = e.fours(&spots[0], shape) {
                 let flat = e.flat(&first, shape).text();
                 for target in &targets {
-                    let _ = writeln!(e.body, "*(Four*)({target} + {replica} + {flat}) = Four{{{{{}}}}};", values.join(", "));
+                    let _ = writeln!(
+                        e.body,
+                        "*(Four*)({target} + {replica} + {flat}) = Four{{{{{}}}}};",
+                        values.join(", ")
+                    );
                 }
                 continue;
             }

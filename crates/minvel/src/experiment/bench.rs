@@ -4,9 +4,9 @@ use super::ledger::{Finished, Ledger};
 use crate::report::Timing;
 use crate::train::{Desk, Observer, Stop};
 use crate::{Error, file};
+use minvel_engine::{Device, Options, Precision};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use minvel_engine::{Device, Options, Precision};
 use std::time::Duration;
 
 /// Where units are run one after another.

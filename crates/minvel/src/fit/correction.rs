@@ -150,7 +150,8 @@ impl Correction<'_> {
         let mut best: Vec<(f64, u32, State<f32>)> =
             (0..*seeds).map(|r| (start[r], 0, one_replica(&state, r))).collect();
         curves.push(Curve { step: 0, train: vec![f64::NAN; *seeds], validation: start });
-        let ends: Vec<u32> = (0..=learning.looks).map(|k| (learning.steps as u64 * k as u64 / learning.looks as u64) as u32).collect();
+        let ends: Vec<u32> =
+            (0..=learning.looks).map(|k| (learning.steps as u64 * k as u64 / learning.looks as u64) as u32).collect();
         for (look, ends) in ends.windows(2).enumerate() {
             let name = format!("correction-{look}");
             // Between two blocks it can be stopped and kept.
@@ -207,7 +208,8 @@ impl Judge {
         let (count, many) = (rows.mobility.len(), (draws.len() / m).min(20_000));
         let given = |name: &str, dims: &[usize]| g.input_rows(name, count, dims.to_vec());
         let anchor = g.input_rows("draws", many, [m]);
-        let loss = correction.loss(network, [given("points", &[m]), given("pull", &[m]), given("mobility", &[])], anchor);
+        let loss =
+            correction.loss(network, [given("points", &[m]), given("pull", &[m]), given("mobility", &[])], anchor);
         let program = g.compile::<f32>(&[loss], &[], &desk.options(correction.settings.seeds));
         let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
         let inputs = vec![

@@ -7,10 +7,10 @@
 //! **Checked by** tests/fit.rs.
 
 use super::Model;
+use crate::Error;
 use crate::density::{Bump, Density, KernelDensity, Mixture, MixtureSearch, Search, Uniform};
 use crate::eval::{Estimate, Goodness, TestPlan, goodness_of_fit};
 use crate::train::Desk;
-use crate::Error;
 use serde::{Deserialize, Serialize};
 
 /// What held-out rows say.
@@ -97,13 +97,16 @@ impl Fitness {
     }
 }
 
+/// A method, for its colour, and its density.
+type Compared = (&'static str, Box<dyn Density>);
+
 /// The baselines, in standard units.
-fn densities(model: &Model, seed: u64, desk: &Desk) -> Result<Vec<(&'static str, Box<dyn Density>)>, Error> {
+fn densities(model: &Model, seed: u64, desk: &Desk) -> Result<Vec<Compared>, Error> {
     let manifold = &**model.manifold();
     let m = manifold.ambient();
     let centres = model.kernels().points();
     let threads = desk.threads();
-    let mut all: Vec<(&'static str, Box<dyn Density>)> = vec![];
+    let mut all: Vec<Compared> = vec![];
     if let Some(uniform) = Uniform::new(manifold) {
         all.push(("uniform", Box::new(uniform)));
     }

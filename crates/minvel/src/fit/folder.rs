@@ -119,9 +119,13 @@ pub struct Fit<'a> {
 const MANY: f64 = 0.02;
 
 impl Fit<'_> {
-    /// Fits, judges, and writes everything into the folder, from its checkpoints if there are some.
+    /// Fits, judges, and writes everything into the folder, from its checkpoints if there are some; a finished fit is only
+    /// read.
     pub fn perform(&self, folder: &Folder) -> Result<Summary, Error> {
         let settings = Settings::check(self.config)?;
+        if folder.0.join("report.json").exists() && !folder.work().exists() {
+            return folder.read_summary();
+        }
         file::create_folder(&folder.work())?;
         file::write(&folder.0.join("config.toml"), self.config.text().as_bytes())?;
         let purpose = format!("fit {} {}", self.dataset.sha256, self.config.text());

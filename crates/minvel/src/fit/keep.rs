@@ -72,7 +72,8 @@ impl Model {
     pub fn read(path: &Path) -> Result<(Model, Coordinates), Error> {
         let file = Checkpoint::<f64>::read(path)?;
         if file.purpose != PURPOSE {
-            let what = format!("this file holds {}, not {PURPOSE}: give the folder that `minvel fit` wrote", file.purpose);
+            let what =
+                format!("this file holds {}, not {PURPOSE}: give the folder that `minvel fit` wrote", file.purpose);
             return Err(Error::content(path, what));
         }
         let note: Note = file.note(path)?;

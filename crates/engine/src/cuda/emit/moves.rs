@@ -184,10 +184,8 @@ impl Emitter<'_> {
                 continue;
             }
             let flat = self.ravel(&places, &output);
-            let column = self.ravel(
-                &[spot.dims[0].clone(), Ix::Number(ky as i64), Ix::Number(kx as i64)],
-                &[image[0], kh, kw],
-            );
+            let column =
+                self.ravel(&[spot.dims[0].clone(), Ix::Number(ky as i64), Ix::Number(kx as i64)], &[image[0], kh, kw]);
             let value = self.value(node.args[0], Spot { row: spot.row.clone(), dims: vec![column, flat] });
             let value = self.chosen(&tests, value);
             sum = Some(match sum {

@@ -12,8 +12,10 @@ impl Emitter<'_> {
         if let Draw::Permutation(n) | Draw::Epoch(n) = draw {
             let (epochs, rows) = (matches!(draw, Draw::Epoch(_)), shape.rows.unwrap_or(1));
             let place = format!("{rows}u, (u32){row}, (u32){}", feature.text());
-            return self
-                .bind("real", format!("(real)shuffled({epochs}, {n}u, {place}, {stream}u, step, keys[2 * r], keys[2 * r + 1])"));
+            return self.bind(
+                "real",
+                format!("(real)shuffled({epochs}, {n}u, {place}, {stream}u, step, keys[2 * r], keys[2 * r + 1])"),
+            );
         }
         let (block, within) = (self.over(&feature, 4), self.modulo(&feature, 4));
         let block = format!("philox((u32){row}, (u32){}, {stream}u, step, keys[2 * r], keys[2 * r + 1])", block.text());
@@ -28,7 +30,9 @@ impl Emitter<'_> {
                 let pair = k / 2 * 2;
                 format!("normal({}, {}, {})", word(&pair.to_string()), word(&(pair + 1).to_string()), k % 2 == 1)
             }
-            (Draw::Normal, _) => format!("normal({}, {}, {w} & 1)", word(&format!("{w} & 2")), word(&format!("({w} & 2) + 1"))),
+            (Draw::Normal, _) => {
+                format!("normal({}, {}, {w} & 1)", word(&format!("{w} & 2")), word(&format!("({w} & 2) + 1")))
+            }
             (Draw::Bits | Draw::Permutation(_) | Draw::Epoch(_), _) => format!("(real){}", word(&w)),
         };
         self.bind("real", value)

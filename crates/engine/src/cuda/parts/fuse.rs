@@ -54,7 +54,15 @@ impl Partition {
                 self.join(id);
             } else if results.contains(&id) {
                 let (shape, copies) = (self.node(id).shape.clone(), vec![id]);
-                self.parts.push(Part { kind: Kind::Map, level: 0, shape, nodes: vec![], anchors: vec![], sums: None, copies });
+                self.parts.push(Part {
+                    kind: Kind::Map,
+                    level: 0,
+                    shape,
+                    nodes: vec![],
+                    anchors: vec![],
+                    sums: None,
+                    copies,
+                });
             }
         }
     }
@@ -90,7 +98,15 @@ impl Partition {
             let partial = (r.splits > 1).then(|| r.rest());
             (Kind::Reduce(r), partial)
         };
-        let part = |kind, level, sums, anchors| Part { kind, level, shape: shape.clone(), nodes: vec![], anchors, sums, copies: vec![] };
+        let part = |kind, level, sums, anchors| Part {
+            kind,
+            level,
+            shape: shape.clone(),
+            nodes: vec![],
+            anchors,
+            sums,
+            copies: vec![],
+        };
         let own = if let Some(rest) = partial {
             self.parts.push(part(kind, level, None, vec![]));
             level += 1;
@@ -133,14 +149,24 @@ impl Partition {
         let shape = self.node(id).shape.clone();
         let kind = if narrow(&shape) { Kind::Rows } else { Kind::Map };
         let beside = self.parts.iter().position(|p| {
-            p.level == alone.level && p.nodes.len() < 64 && match p.kind {
-                Kind::Rows => narrow(&shape) && p.shape.rows == shape.rows,
-                Kind::Map => !narrow(&shape) && space(&p.shape) == space(&shape),
-                _ => false,
-            }
+            p.level == alone.level
+                && p.nodes.len() < 64
+                && match p.kind {
+                    Kind::Rows => narrow(&shape) && p.shape.rows == shape.rows,
+                    Kind::Map => !narrow(&shape) && space(&p.shape) == space(&shape),
+                    _ => false,
+                }
         });
         let part = beside.unwrap_or_else(|| {
-            self.parts.push(Part { kind, level: alone.level, shape, nodes: vec![], anchors: vec![], sums: None, copies: vec![] });
+            self.parts.push(Part {
+                kind,
+                level: alone.level,
+                shape,
+                nodes: vec![],
+                anchors: vec![],
+                sums: None,
+                copies: vec![],
+            });
             self.parts.len() - 1
         });
         self.put(id, part);
@@ -150,7 +176,8 @@ impl Partition {
     fn fits(&self, id: Id, part: usize) -> bool {
         let (p, shape) = (&self.parts[part], &self.node(id).shape);
         // The first half of a split reduction has no entries of its own.
-        let whole = !matches!(&p.kind, Kind::Product(q) if q.splits > 1) && !matches!(&p.kind, Kind::Reduce(r) if r.splits > 1);
+        let whole =
+            !matches!(&p.kind, Kind::Product(q) if q.splits > 1) && !matches!(&p.kind, Kind::Reduce(r) if r.splits > 1);
         let fits = if p.by_rows() {
             shape.rows == p.shape.rows && shape.features() <= NARROW
         } else {

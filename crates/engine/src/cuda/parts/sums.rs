@@ -35,15 +35,7 @@ impl Partition {
     }
 
     /// Products that a node adds up, with their factors. Only what nobody else needs may vanish into the sum.
-    fn expand(
-        &self,
-        root: Id,
-        id: Id,
-        scale: f64,
-        users: &[Vec<Id>],
-        terms: &mut Vec<(Id, f64)>,
-        path: &mut Vec<Id>,
-    ) {
+    fn expand(&self, root: Id, id: Id, scale: f64, users: &[Vec<Id>], terms: &mut Vec<(Id, f64)>, path: &mut Vec<Id>) {
         let node = self.node(id);
         let private = id == root || (users[id as usize].len() == 1 && !self.results().any(|r| r == id));
         if !private || space(&node.shape) != space(&self.node(root).shape) {

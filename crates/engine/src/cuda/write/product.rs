@@ -36,11 +36,14 @@ impl Writer<'_> {
             splits = p.splits,
             whole = tiles * p.splits,
         );
-        let (name, mut fetches, mut products) = (t.name(self.partition.arithmetic.precision), String::new(), String::new());
+        let (name, mut fetches, mut products) =
+            (t.name(self.partition.arithmetic.precision), String::new(), String::new());
         let mut scale = p.terms[0].scale;
         for (i, term) in p.terms.iter().enumerate() {
-            let (left, right) =
-                (self.loader(p, term, true, &lead_names, &mut needs), self.loader(p, term, false, &lead_names, &mut needs));
+            let (left, right) = (
+                self.loader(p, term, true, &lead_names, &mut needs),
+                self.loader(p, term, false, &lead_names, &mut needs),
+            );
             if term.scale != scale {
                 let _ = writeln!(products, "tile.scale(real({:?}));", scale / term.scale);
                 scale = term.scale;
@@ -53,7 +56,11 @@ impl Writer<'_> {
                 let _ = writeln!(products, "multiply<{}, {}>(tile, {at});", left.fast, right.fast);
             } else {
                 let (range, test) = p.range(term);
-                let _ = writeln!(products, "{test}accumulate<{}, {how}>(tile, shared, {size}, {range}, {loads});", t.stages);
+                let _ = writeln!(
+                    products,
+                    "{test}accumulate<{}, {how}>(tile, shared, {size}, {range}, {loads});",
+                    t.stages
+                );
             }
         }
         if t.stages == 1 {

@@ -29,11 +29,16 @@ impl Writer<'_> {
             1 => format!("int k = lane; k < {}; k += {}", r.length, r.lanes),
             _ => {
                 let piece = r.length.div_ceil(r.splits);
-                format!("int k = split * {piece} + lane; k < min((split + 1) * {piece}, {}); k += {}", r.length, r.lanes)
+                format!(
+                    "int k = split * {piece} + lane; k < min((split + 1) * {piece}, {}); k += {}",
+                    r.length, r.lanes
+                )
             }
         };
         let (inner, value) = self.addend(r, &mut needs);
-        let mut rest = format!("real sum = {start};\n#pragma unroll 4\nfor ({range}) {{\n{inner}sum = {join}(sum, {value});\n}}\n");
+        let mut rest = format!(
+            "real sum = {start};\n#pragma unroll 4\nfor ({range}) {{\n{inner}sum = {join}(sum, {value});\n}}\n"
+        );
         let scale = match r.over {
             Over::Partials(bits) if bits != 1f64.to_bits() => format!("real({:?}) * ", f64::from_bits(bits)),
             _ => String::new(),

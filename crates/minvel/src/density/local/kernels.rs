@@ -69,7 +69,8 @@ const FAR: f64 = 42.0;
 impl LocalKernels {
     /// On a manifold, without centres.
     pub(super) fn blank(manifold: &dyn Manifold) -> Self {
-        let spaces = manifold.spaces().unwrap_or_else(|| panic!("local kernels: {manifold} is no product of known spaces"));
+        let spaces =
+            manifold.spaces().unwrap_or_else(|| panic!("local kernels: {manifold} is no product of known spaces"));
         let log_volume = manifold.volume().map(f64::ln);
         LocalKernels { spaces, log_volume, centres: vec![], shapes: vec![], families: vec![], bounds: vec![] }
     }
@@ -167,7 +168,8 @@ impl LocalKernels {
         if families.is_empty() || families.iter().any(|family| !(0.0..=1.0).contains(&family.share)) {
             return None;
         }
-        (total > 0 && this.centres.len() == total * this.ambient() && families.iter().all(known)).then(|| this.bounded())
+        (total > 0 && this.centres.len() == total * this.ambient() && families.iter().all(known))
+            .then(|| this.bounded())
     }
 
     /// Coordinates of the centres, row-major.
@@ -223,7 +225,8 @@ impl LocalKernels {
         log
     }
 
-    fn from_normal(&self, c: &[f64], v: &[f64], x: &mut [f64]) {
+    /// The point with normal coordinates v about c.
+    fn place(&self, c: &[f64], v: &[f64], x: &mut [f64]) {
         let (mut at, mut from) = (0, 0);
         for s in &self.spaces {
             let (m, n) = (s.ambient(), s.dim());
@@ -467,12 +470,12 @@ impl LocalKernels {
                 Kind::Uniform => self.uniform(&mut stream, point),
                 Kind::Fixed { width } => {
                     v.iter_mut().zip(&z).for_each(|(v, z)| *v = width * z);
-                    self.from_normal(&self.centres[i * m..][..m], &v, point);
+                    self.place(&self.centres[i * m..][..m], &v, point);
                 }
                 Kind::Local { shape, factor } => {
                     self.shapes[shape].multiply(i, total, &z, &mut v);
                     v.iter_mut().for_each(|v| *v *= factor.sqrt());
-                    self.from_normal(&self.centres[i * m..][..m], &v, point);
+                    self.place(&self.centres[i * m..][..m], &v, point);
                 }
             }
         }
@@ -496,7 +499,7 @@ impl LocalKernels {
                             v.iter_mut().for_each(|v| *v *= factor.sqrt());
                         }
                     }
-                    self.from_normal(centre, &v, point);
+                    self.place(centre, &v, point);
                 }
                 if family.kind != Kind::Uniform {
                     each(family.share / total as f64, &points);
