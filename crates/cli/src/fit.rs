@@ -7,7 +7,7 @@ use minvel::data::{Dataset, LEAST_ROWS, Layout, Options, Request, Units, locate}
 use minvel::experiment::Config;
 use minvel::fit::{Fit, Folder, Settings, Summary};
 use minvel::report::{Versions, format};
-use minvel::{Error, file};
+use minvel::{Device, DeviceError, Error, file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -68,6 +68,9 @@ pub struct Arguments {
     /// Go on with an interrupted fit.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "out", "quick", "distinct", "objective", "flow", "step_size", "seeds", "seed", "config", "set"])]
     resume: Option<PathBuf>,
+    /// Where the networks learn: auto (the processor, for now), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    device: Device,
     /// Threads; all cores if not given. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
@@ -134,6 +137,8 @@ struct Asked {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let unusable = |why: DeviceError| Failure::Input(Error::config(format!("{why} (--device cpu)")));
+    arguments.device.checked().map_err(unusable)?;
     let (folder, asked, config, dataset) = prepare(&arguments).map_err(Failure::Input)?;
     if !arguments.json {
         for guess in &dataset.guesses {
@@ -150,6 +155,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         observer: &bars,
         stop: crate::stop::on_signal(),
         threads: arguments.threads,
+        device: arguments.device,
         save_every: Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX),
         versions: Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() },
         revision: env!("MINVEL_REVISION"),

@@ -34,7 +34,7 @@ pub struct Arguments {
     /// Trainings of each kind; their scatter gives the ±.
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
-    /// Where to compute: auto (a GPU if one can be used), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    /// Where to compute: auto (the processor, for now), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: Device,
     /// How a GPU computes matrix products: f32, or tf32 (faster, 11 bits).

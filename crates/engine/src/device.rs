@@ -13,9 +13,10 @@ pub enum Device {
 }
 
 impl Device {
-    /// The first GPU if one can be used (driver, run-time compiler and card), else the processor.
+    /// The processor, for now: on the GPU an experiment (`cd1`) has given NaN where the processor does not, so that a GPU
+    /// is only used where it is asked for (docs/decisions/0004-cuda.md).
     pub fn auto() -> Device {
-        if usable(0).is_ok() { Device::Cuda(0) } else { Device::Cpu }
+        Device::Cpu
     }
 
     /// The device itself if it can be used; or what is missing, and what to do.
@@ -131,11 +132,12 @@ pub fn cards() -> Result<Vec<Card>, DeviceError> {
     Err(without())
 }
 
-fn usable(index: usize) -> Result<(), DeviceError> {
-    #[cfg(feature = "cuda")]
-    return crate::cuda::usable(index);
-    #[cfg(not(feature = "cuda"))]
-    Err(without()).map(|_: ()| drop(index))
+#[cfg(feature = "cuda")]
+use crate::cuda::usable;
+
+#[cfg(not(feature = "cuda"))]
+fn usable(_: usize) -> Result<(), DeviceError> {
+    Err(without())
 }
 
 /// Why there is no GPU in this build.

@@ -9,9 +9,13 @@
 //! lost is e⁻²⁶ in two dimensions; otherwise rounding. Scores are exact but for differences of coordinates of order 10⁻⁹.
 //! **Checked by** tests/local_kernels.rs.
 
+mod draws;
 mod folds;
 mod kernels;
 mod neighbours;
+mod shape;
+mod slope;
+mod work;
 
 pub use kernels::{Family, Kind, LocalKernels};
 

@@ -22,7 +22,7 @@ use crate::eval::Estimate;
 use crate::experiment::Config;
 use crate::report::{Report, Versions};
 use crate::train::{Desk, Observer, Stop};
-use crate::{Error, file};
+use crate::{Device, Error, file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -107,6 +107,8 @@ pub struct Fit<'a> {
     pub stop: Stop,
     /// Threads; 0 means all cores.
     pub threads: usize,
+    /// Where networks learn.
+    pub device: Device,
     /// Time between two checkpoints.
     pub save_every: Duration,
     /// Of what the program is made.
@@ -130,7 +132,7 @@ impl Fit<'_> {
         file::write(&folder.0.join("config.toml"), self.config.text().as_bytes())?;
         let purpose = format!("fit {} {}", self.dataset.sha256, self.config.text());
         let mut desk = Desk::new(self.observer, self.stop.clone(), &folder.work(), &purpose);
-        (desk.threads, desk.save_every) = (self.threads, self.save_every);
+        (desk.threads, desk.device, desk.save_every) = (self.threads, self.device, self.save_every);
 
         let split = self.dataset.split(settings.seed);
         let part = |rows: &[usize]| self.dataset.select(rows);
@@ -152,7 +154,7 @@ impl Fit<'_> {
             share: model.share(),
             seeds: settings.seeds,
             kernels: model.kernels().families().to_vec(),
-            device: "cpu".to_string(),
+            device: self.device.to_string(),
             seconds: desk.seconds(),
             warnings: warnings(leaked, &evaluation, &model),
             evaluation,

@@ -115,9 +115,10 @@ impl Table {
             }
             let claim = self.said("never worse than the kernel density with cross-validated bandwidth");
             let rule = format!("mean difference ≤ {SAME} standard errors");
-            rows.push(row.clone().decided(&claim, &rule, difference.mean <= SAME * difference.std_error));
+            rows.push(row.decided(&claim, &rule, difference.mean <= SAME * difference.std_error));
             if self.set.below {
                 let rule = Rule::SurelyBelow { limit: 0.0, sigmas: SAME };
+                let row = self.row("NLL less that of the kernel density, beyond doubt", difference).unit("nats");
                 rows.push(row.claim(&self.said("below the kernel density"), rule));
             }
         }

@@ -1,0 +1,96 @@
+//! The score of a density of local kernels.
+
+use super::kernels::{BLOCK, FAR, Kind, LocalKernels};
+use super::work::Work;
+use crate::density::by_rows;
+use crate::manifold::Space;
+use std::f64::consts::TAU;
+
+impl LocalKernels {
+    /// ∂ log p in the coordinates of the points, at each point: its tangent part is what counts.
+    pub fn derivative(&self, points: &[f64], threads: usize) -> Vec<f64> {
+        let m = self.ambient();
+        by_rows(points.len() / m, m, threads, |first, out| {
+            let mut work = Work::new(self.dim(), self.families.len());
+            for (k, row) in out.chunks_mut(m).enumerate() {
+                self.derivative_at(&points[(first + k) * m..][..m], &mut work, row);
+            }
+        })
+    }
+
+    /// Σ over kernels of their part in p times −∂(½|C⁻¹v|² + log|dvol/dv|); kernels without a part are passed over.
+    fn derivative_at(&self, x: &[f64], work: &mut Work, out: &mut [f64]) {
+        const PART: f64 = 1e-10;
+        let (m, n, total) = (self.ambient(), self.dim(), self.centres());
+        let mut logs = vec![0.0; self.families.len()];
+        self.log_families_at(x, work, &mut logs);
+        let log_p = self.blended(&logs);
+        let shared = (total as f64).ln() + 0.5 * n as f64 * TAU.ln();
+        let (mut v, mut y, mut pull) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        out.fill(0.0);
+        let relevant = work.blocks.iter().filter(|(bound, _)| *bound - shared > log_p - FAR);
+        for i in relevant.flat_map(|&(_, start)| start..(start + BLOCK).min(total)) {
+            let centre = &self.centres[i * m..][..m];
+            let jacobian = self.to_normal(centre, x, &mut v);
+            let square: f64 = v.iter().map(|v| v * v).sum();
+            let mut all = 0.0;
+            pull.fill(0.0);
+            for family in &self.families {
+                let (log, shape, variance) = match family.kind {
+                    Kind::Uniform => continue,
+                    Kind::Fixed { width } => {
+                        (-0.5 * square / (width * width) - n as f64 * width.ln(), None, width * width)
+                    }
+                    Kind::Local { shape, factor } => {
+                        let shape = &self.shapes[shape];
+                        shape.solve(i, total, &v, &mut y);
+                        let q: f64 = y.iter().map(|y| y * y).sum();
+                        (-0.5 * q / factor - shape.log_det[i] - 0.5 * n as f64 * factor.ln(), Some(shape), factor)
+                    }
+                };
+                let part = family.share * (log - jacobian - shared - log_p).exp();
+                if part < PART {
+                    continue;
+                }
+                all += part;
+                match shape {
+                    None => pull.iter_mut().zip(&v).for_each(|(p, v)| *p -= part * v / variance),
+                    Some(shape) => {
+                        shape.solve(i, total, &v, &mut y);
+                        shape.solve_transposed(i, total, &mut y);
+                        pull.iter_mut().zip(&y).for_each(|(p, y)| *p -= part * y / variance);
+                    }
+                }
+            }
+            if all > 0.0 {
+                self.pull_back(centre, x, &pull, all, out);
+            }
+        }
+    }
+
+    /// Adds pull·∂v/∂x − part·∂log|dvol/dv|/∂x, by central differences of the coordinates.
+    fn pull_back(&self, centre: &[f64], x: &[f64], pull: &[f64], part: f64, out: &mut [f64]) {
+        let n = self.dim();
+        let (mut to, mut up, mut down) = (x.to_vec(), vec![0.0; n], vec![0.0; n]);
+        let mut start = 0;
+        for space in &self.spaces {
+            let own = start..start + space.ambient();
+            start = own.end;
+            // Inside the ball of hyperbolic space, steps shrink with the distance from its edge.
+            let room = match space {
+                Space::Hyperbolic(_) => 1.0 - x[own.clone()].iter().map(|x| x * x).sum::<f64>().min(0.999_999),
+                _ => 1.0,
+            };
+            let h = 1e-6 * room;
+            for j in own {
+                to[j] = x[j] + h;
+                let above = self.to_normal(centre, &to, &mut up);
+                to[j] = x[j] - h;
+                let below = self.to_normal(centre, &to, &mut down);
+                to[j] = x[j];
+                let slope: f64 = pull.iter().zip(&up).zip(&down).map(|((p, a), b)| p * (a - b)).sum();
+                out[j] += (slope - part * (above - below)) / (2.0 * h);
+            }
+        }
+    }
+}
