@@ -136,10 +136,12 @@ impl Memory {
     pub fn new(gpu: &Arc<Gpu>, bytes: usize) -> Result<Memory, Trouble> {
         let (mut address, bytes) = (0, bytes.max(16));
         gpu.enter()?;
-        // SAFETY: the card is current; the memory set is the memory got.
+        // SAFETY: the card is current; the memory set is the memory got. Clearing is waited for: our streams do not wait for
+        // the one that it is done in, so that what they write meanwhile would be cleared too.
         unsafe {
             check(&format!("asking for {} MB", bytes >> 20), sys::cuMemAlloc_v2(&mut address, bytes))?;
             check("clearing memory", sys::cuMemsetD8_v2(address, 0, bytes))?;
+            check("clearing memory", sys::cuStreamSynchronize(std::ptr::null_mut()))?;
         }
         Ok(Memory { gpu: gpu.clone(), address, bytes })
     }
