@@ -46,7 +46,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let mut all = serde_json::to_value(&evaluation).expect("an evaluation is plain data");
         all["log_z"] = serde_json::to_value(model.log_z().value).expect("an estimate is plain data");
         all["rows"] = data.rows().into();
-        all["rows"] = data.rows().into();
         all["distinct_rows"] = data.distinct_rows().into();
         all["leaked_share"] = known.into();
         all["seconds"] = begun.elapsed().as_secs_f64().into();
@@ -59,12 +58,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         data.distinct_rows(),
         100.0 * known
     );
-    println!("\n  {:<32} {:>18}  {:>22}", "NLL (nats, lower is better)", "", "minvel less this");
-    println!("  {:<32} {:>18}", "minvel", evaluation.test_nll.to_string());
-    for b in &evaluation.baselines {
-        println!("  {:<32} {:>18}  {:>22}", b.name, b.nll.to_string(), b.difference.to_string());
-    }
+    print!("\n{}", scores("NLL (nats, lower is better)", &evaluation));
     let fitness = evaluation.goodness;
     println!("\nlog Z {}; Stein test on {} rows: p = {:.3}", model.log_z().value, fitness.points, fitness.p_value);
     Ok(())
+}
+
+/// Scores of the model and of the baselines, a line each.
+pub fn scores(title: &str, evaluation: &Evaluation) -> String {
+    let mut out = format!("  {title:<32} {:>18}  {:>22}\n", "", "minvel less this");
+    out += &format!("  {:<32} {:>18}\n", "minvel", evaluation.test_nll.to_string());
+    for b in &evaluation.baselines {
+        out += &format!("  {:<32} {:>18}  {:>22}\n", b.name, b.nll.to_string(), b.difference.to_string());
+    }
+    out
 }

@@ -1,13 +1,13 @@
 //! `minvel fit`: from a file of points to a normalised density.
 
-use crate::Failure;
 use crate::progress::Bars;
+use crate::{Failure, place};
 use clap::Args;
 use minvel::data::{Dataset, LEAST_ROWS, Layout, Options, Request, Units, locate};
 use minvel::experiment::Config;
 use minvel::fit::{Fit, Folder, Settings, Summary};
 use minvel::report::{Versions, format};
-use minvel::{Device, DeviceError, Error, file};
+use minvel::{Device, Error, file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -137,8 +137,7 @@ struct Asked {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    let unusable = |why: DeviceError| Failure::Input(Error::config(format!("{why} (--device cpu)")));
-    arguments.device.checked().map_err(unusable)?;
+    place::check_device(arguments.device).map_err(Failure::Input)?;
     let (folder, asked, config, dataset) = prepare(&arguments).map_err(Failure::Input)?;
     if !arguments.json {
         for guess in &dataset.guesses {
@@ -146,7 +145,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     }
     if arguments.resume.is_none() {
-        claim(&folder, &asked).map_err(Failure::Input)?;
+        place::claim(&folder.0, &asked).map_err(Failure::Input)?;
     }
     let bars = Bars::new("fit");
     let fit = Fit {
@@ -202,7 +201,7 @@ fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Er
     let path = locate(name)?;
     let dataset = read(&path, &arguments.reading, arguments.distinct)?;
     let stem = Path::new(name).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
-    let folder = arguments.out.clone().unwrap_or_else(|| free_folder(&stem));
+    let folder = arguments.out.clone().unwrap_or_else(|| place::free(&format!("fit-{stem}")));
     let asked = Asked {
         version: env!("CARGO_PKG_VERSION").to_string(),
         data: path,
@@ -225,14 +224,8 @@ fn read(path: &Path, reading: &Reading, distinct: bool) -> Result<Dataset, Error
 }
 
 fn resumed(folder: &Path) -> Result<(Folder, Asked, Config, Dataset), Error> {
-    let path = folder.join("run.json");
-    let nothing = || Error::content(folder, "there is no fit to go on with (no run.json)");
-    let asked: Asked = serde_json::from_slice(&file::read_if_there(&path)?.ok_or_else(nothing)?)
-        .map_err(|e| Error::content(&path, format!("unreadable: {e}")))?;
-    if asked.version != env!("CARGO_PKG_VERSION") {
-        let what = format!("this fit was begun by minvel {}; go on with that version", asked.version);
-        return Err(Error::content(&path, what));
-    }
+    let asked: Asked = place::asked(folder, "fit")?;
+    place::check_version(folder, "fit", &asked.version)?;
     let base = if asked.quick { Settings::defaults().quick()? } else { Settings::defaults() };
     let config = base.overlay(&Config::parse("run.json", &asked.config)?)?;
     let dataset = read(&asked.data, &asked.reading, asked.distinct)?;
@@ -240,24 +233,6 @@ fn resumed(folder: &Path) -> Result<(Folder, Asked, Config, Dataset), Error> {
         return Err(Error::content(&asked.data, "the file has changed since the fit was begun; begin anew"));
     }
     Ok((Folder(folder.to_path_buf()), asked, config, dataset))
-}
-
-/// `runs/fit-NAME`, or the first of `runs/fit-NAME-2`, … that is not there.
-fn free_folder(stem: &str) -> PathBuf {
-    let names = std::iter::once(format!("fit-{stem}")).chain((2..).map(|i| format!("fit-{stem}-{i}")));
-    let mut folders = names.map(|name| Path::new("runs").join(name));
-    folders.find(|folder| !folder.exists()).expect("there are more numbers than folders")
-}
-
-/// Takes a folder for a fit: one that is new or empty.
-fn claim(folder: &Folder, asked: &Asked) -> Result<(), Error> {
-    if folder.0.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        let what = "this folder is not empty; go on with --resume, or choose another --out";
-        return Err(Error::content(&folder.0, what));
-    }
-    file::create_folder(&folder.0)?;
-    let text = serde_json::to_vec_pretty(asked).expect("what was asked is plain data");
-    file::write(&folder.0.join("run.json"), &text)
 }
 
 /// The outcome in a few lines.
@@ -268,11 +243,7 @@ fn text(summary: &Summary, folder: &Folder) -> String {
         "{} rows ({} distinct): {train} to learn from, {validation} to stop by, {test} to test with\n",
         summary.rows, summary.distinct_rows
     );
-    out += &format!("\n  {:<32} {:>18}  {:>22}\n", "test NLL (nats, lower is better)", "", "minvel less this");
-    out += &format!("  {:<32} {:>18}\n", "minvel", summary.evaluation.test_nll.to_string());
-    for b in &summary.evaluation.baselines {
-        out += &format!("  {:<32} {:>18}  {:>22}\n", b.name, b.nll.to_string(), b.difference.to_string());
-    }
+    out += &format!("\n{}", crate::evaluate::scores("test NLL (nats, lower is better)", &summary.evaluation));
     out += &format!(
         "\nlog Z {} ({}); share of the correction {}; Stein test p = {:.3}\n",
         summary.log_z, summary.partition.method, summary.share, summary.evaluation.goodness.p_value

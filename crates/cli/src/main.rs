@@ -8,6 +8,7 @@ mod devices;
 mod evaluate;
 mod fit;
 mod inspect;
+mod place;
 mod plot;
 mod progress;
 mod report;

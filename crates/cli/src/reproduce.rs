@@ -1,12 +1,12 @@
 //! `minvel reproduce`: run experiments of the paper and report.
 
 use crate::progress::Bars;
-use crate::{Failure, claims};
+use crate::{Failure, claims, place};
 use clap::Args;
 use minvel::experiment::{self, Bench, Config, Entry, GROUPS, LIST, Ledger};
 use minvel::report::{Report, Versions, format};
 use minvel::train::Stop;
-use minvel::{Device, DeviceError, Error, Precision, file};
+use minvel::{Device, Error, Precision, file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -86,15 +86,14 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         print!("{}", list());
         return Ok(());
     }
-    let unusable = |why: DeviceError| Failure::Input(Error::config(format!("{why} (--device cpu)")));
-    arguments.device.checked().map_err(unusable)?;
+    place::check_device(arguments.device).map_err(Failure::Input)?;
     let (folder, request) = match &arguments.resume {
         Some(folder) => (folder.clone(), read_request(folder).map_err(Failure::Input)?),
         None => new_request(&arguments).map_err(Failure::Input)?,
     };
     let jobs = jobs(&folder, &request).map_err(Failure::Input)?;
     if arguments.resume.is_none() {
-        claim_folder(&folder, &request).map_err(Failure::Input)?;
+        place::claim(&folder, &request).map_err(Failure::Input)?;
     }
     let reports = perform(&jobs, &arguments, &folder)?;
     let whole = conclude(&request, reports, &folder).map_err(Failure::Work)?;
@@ -148,7 +147,7 @@ fn new_request(arguments: &Arguments) -> Result<(PathBuf, Request), Error> {
     }
     let (quick, version) = (arguments.quick, env!("CARGO_PKG_VERSION").to_string());
     let request = Request { version, name: arguments.names.join("+"), quick, experiments };
-    let folder = arguments.out.clone().unwrap_or_else(|| free_folder(&request));
+    let folder = arguments.out.clone().unwrap_or_else(|| place::free(&stem(&request)));
     Ok((folder, request))
 }
 
@@ -178,36 +177,15 @@ fn resolved(entry: &Entry, arguments: &Arguments, names: &[&str]) -> Result<Conf
     Ok(config)
 }
 
-/// `runs/NAME`, or the first of `runs/NAME-2`, … that is not there.
-fn free_folder(request: &Request) -> PathBuf {
-    let stem = format!("{}{}", request.name, if request.quick { "-quick" } else { "" });
-    let candidates = std::iter::once(stem.clone()).chain((2..).map(|i| format!("{stem}-{i}")));
-    let mut folders = candidates.map(|name| Path::new("runs").join(name));
-    folders.find(|folder| !folder.exists()).expect("there are more numbers than folders")
+/// The name of the folder of a run that was given none.
+fn stem(request: &Request) -> String {
+    format!("{}{}", request.name, if request.quick { "-quick" } else { "" })
 }
 
 fn read_request(folder: &Path) -> Result<Request, Error> {
-    let path = folder.join("run.json");
-    let bytes = file::read_if_there(&path)?;
-    let nothing = || Error::content(folder, "there is no run to go on with (no run.json)");
-    let request: Request = serde_json::from_slice(&bytes.ok_or_else(nothing)?)
-        .map_err(|e| Error::content(&path, format!("unreadable: {e}")))?;
-    if request.version != env!("CARGO_PKG_VERSION") {
-        let what = format!("this run was begun by minvel {}; go on with that version", request.version);
-        return Err(Error::content(&path, what));
-    }
+    let request: Request = place::asked(folder, "run")?;
+    place::check_version(folder, "run", &request.version)?;
     Ok(request)
-}
-
-/// Takes a folder for a run: one that is new or empty.
-fn claim_folder(folder: &Path, request: &Request) -> Result<(), Error> {
-    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        let what = "this folder is not empty; go on with --resume, or choose another --out";
-        return Err(Error::content(folder, what));
-    }
-    file::create_folder(folder)?;
-    let text = serde_json::to_vec_pretty(request).expect("a request is plain data");
-    file::write(&folder.join("run.json"), &text)
 }
 
 fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {

@@ -35,8 +35,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = locate(&arguments.data).map_err(Failure::Input)?;
     let data = Dataset::read_as(&path, &coordinates, &Options::default()).map_err(Failure::Input)?;
     let desk = Desk::bare();
-    let log_density = model.log_density(&data.points, &desk);
     let energy = model.energy(&data.points, &desk);
+    let log_density = model.log_density_of_energy(&energy);
     let mean = Estimate::of(log_density.iter().copied());
     let more = [Column::numbers("log_density", log_density), Column::numbers("energy", energy)];
     append_columns(&path, &Options::default(), &arguments.out, &more).map_err(Failure::Work)?;

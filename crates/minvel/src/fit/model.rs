@@ -1,10 +1,11 @@
 //! The model: kernels, correction, partition function; and how it is made.
 
 use super::correction::{Correction, Curve, Rows, derivative_of_networks, mean_of_networks};
-use super::partition::{LogZ, log_mean};
+use super::partition::LogZ;
 use super::settings::{Goal, Settings};
 use super::standard::Standard;
 use crate::density::LocalKernels;
+use crate::diagnostics::log_mean_exp;
 use crate::energy::{Energy, Parameter};
 use crate::eval::Estimate;
 use crate::train::Desk;
@@ -95,7 +96,7 @@ impl Model {
         let score = |t: f64| {
             let likelihood: Vec<f64> = at_validation.iter().zip(&f).map(|(a, f)| a - t * f).collect();
             let weights: Vec<f64> = at_draws.iter().map(|f| -t * f).collect();
-            log_mean(&weights).mean - likelihood.iter().sum::<f64>() / likelihood.len() as f64
+            log_mean_exp(&weights).mean - likelihood.iter().sum::<f64>() / likelihood.len() as f64
         };
         history.shares = (0..SHARES).map(|k| k as f64 / (SHARES - 1) as f64).map(|t| (t, score(t))).collect();
         let best = history.shares.iter().min_by(|a, b| a.1.total_cmp(&b.1)).expect("some share");
@@ -150,8 +151,13 @@ impl Model {
 
     /// log p at points in the units of the data.
     pub fn log_density(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
+        self.log_density_of_energy(&self.energy(points, desk))
+    }
+
+    /// log p of points with these energies.
+    pub fn log_density_of_energy(&self, energy: &[f64]) -> Vec<f64> {
         let shift = self.standard.log_volume() - self.log_z.value.mean;
-        self.energy(points, desk).into_iter().map(|e| shift - e).collect()
+        energy.iter().map(|e| shift - e).collect()
     }
 
     /// The density of the kernels alone, in the units of the data.

@@ -9,7 +9,7 @@
 //! **Checked by** tests/fit.rs.
 
 use super::model::Model;
-use crate::diagnostics::weighted_sample_size;
+use crate::diagnostics::{log_mean_exp, weighted_sample_size};
 use crate::eval::Estimate;
 use crate::train::Desk;
 use serde::{Deserialize, Serialize};
@@ -116,9 +116,9 @@ impl Model {
             self.correction(points, desk).iter().map(|f| sign * self.share * f).collect()
         };
         let forward = weights(&self.anchor.sample(draws, seed + 1), -1.0);
-        let lower = log_mean(&forward);
+        let lower = log_mean_exp(&forward);
         let back = self.standard.apply(&self.sample(REVERSE, seed + 3, desk).points);
-        let upper = log_mean(&weights(&back, 1.0)) * -1.0;
+        let upper = log_mean_exp(&weights(&back, 1.0)) * -1.0;
         let std_error = lower.std_error.max(0.5 * (upper.mean - lower.mean).abs());
         LogZ {
             value: Estimate { std_error, ..lower },
@@ -127,11 +127,4 @@ impl Model {
             efficiency: weighted_sample_size(&forward) / draws as f64,
         }
     }
-}
-
-/// log of the mean of e^{logs}, with its error.
-pub(super) fn log_mean(logs: &[f64]) -> Estimate {
-    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mean = Estimate::of(logs.iter().map(|l| (l - top).exp())).ln();
-    Estimate { mean: mean.mean + top, ..mean }
 }

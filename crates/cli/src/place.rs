@@ -1,0 +1,50 @@
+//! Where a run is made: its folder, what was asked for, and the device.
+
+use minvel::{Device, DeviceError, Error, file};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+
+/// File of a run folder that tells what was asked for, so that the run can go on.
+const ASKED: &str = "run.json";
+
+/// `runs/STEM`, or the first of `runs/STEM-2`, … that is not there.
+pub fn free(stem: &str) -> PathBuf {
+    let names = std::iter::once(stem.to_string()).chain((2..).map(|i| format!("{stem}-{i}")));
+    let mut folders = names.map(|name| Path::new("runs").join(name));
+    folders.find(|folder| !folder.exists()).expect("there are more numbers than folders")
+}
+
+/// Takes a folder for a run: one that is new or empty.
+pub fn claim(folder: &Path, asked: &impl Serialize) -> Result<(), Error> {
+    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        let what = "this folder is not empty; go on with --resume, or choose another --out";
+        return Err(Error::content(folder, what));
+    }
+    file::create_folder(folder)?;
+    let text = serde_json::to_vec_pretty(asked).expect("what was asked is plain data");
+    file::write(&folder.join(ASKED), &text)
+}
+
+/// What was asked for in the folder of a `kind` of work.
+pub fn asked<T: DeserializeOwned>(folder: &Path, kind: &str) -> Result<T, Error> {
+    let path = folder.join(ASKED);
+    let nothing = || Error::content(folder, format!("there is no {kind} to go on with (no {ASKED})"));
+    let bytes = file::read_if_there(&path)?.ok_or_else(nothing)?;
+    serde_json::from_slice(&bytes).map_err(|e| Error::content(&path, format!("unreadable: {e}")))
+}
+
+/// An error if another version began the work.
+pub fn check_version(folder: &Path, kind: &str, version: &str) -> Result<(), Error> {
+    if version == env!("CARGO_PKG_VERSION") {
+        return Ok(());
+    }
+    let what = format!("this {kind} was begun by minvel {version}; go on with that version");
+    Err(Error::content(&folder.join(ASKED), what))
+}
+
+/// An error if a device cannot be used.
+pub fn check_device(device: Device) -> Result<(), Error> {
+    let unusable = |why: DeviceError| Error::config(format!("{why} (--device cpu)"));
+    device.checked().map(drop).map_err(unusable)
+}
