@@ -1,14 +1,17 @@
-//! Derivatives as expressions: `grad` (reverse), `jvp` (forward), `difference` (exact finite difference).
+//! Derivatives as expressions: `grad` (reverse), `jvp` (forward), `difference` (exact finite difference); and `replace`,
+//! which builds the same of other values.
 //!
-//! All three return ordinary expressions of the same graph, so they nest to any order.
+//! All of them return ordinary expressions of the same graph, so they nest to any order.
 
 mod difference;
 mod grad;
 mod jvp;
+mod replace;
 
 pub use difference::difference;
 pub use grad::{grad, vjp};
 pub use jvp::jvp;
+pub use replace::replace;
 
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};

@@ -38,7 +38,7 @@ mod simplify;
 mod state;
 
 pub use cpu::{Clock, Isa};
-pub use derive::{difference, grad, jvp, vjp};
+pub use derive::{difference, grad, jvp, replace, vjp};
 pub use device::{Card, Device, DeviceError, Precision, cards};
 pub use expr::{Expr, Operand, concat};
 pub use graph::Graph;

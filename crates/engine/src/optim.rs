@@ -188,6 +188,7 @@ impl Rule {
 }
 
 /// Updates for [`crate::Graph::compile`], and the variables they keep.
+#[derive(Default)]
 pub struct Updates<'g> {
     /// Variables and their new values.
     pub updates: Vec<(Expr<'g>, Expr<'g>)>,
