@@ -111,6 +111,12 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     /// Removes rounding drift: normalises, wraps angles, keeps the ball open.
     fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g>;
 
+    /// A point from any m numbers, differentiably: what a network gives becomes a code. The numbers themselves where they
+    /// are coordinates of a point, their direction on spheres, exp_0 in hyperbolic space.
+    fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
+        self.settle(h)
+    }
+
     /// Numbers that name a chart, k.
     fn charts(&self) -> usize {
         1

@@ -104,6 +104,11 @@ impl Manifold for Hyperbolic {
         x * (Self::EDGE * r2.rsqrt()).min(1.0).expand(-1)
     }
 
+    /// exp_0(h) = tanh|h|·h/|h|, kept off the edge.
+    fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
+        self.settle(radial::tanhc(h.square().sum(-1)).expand(-1) * h)
+    }
+
     fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {
         x.graph().fill(1.0, x.shape().with_dims([1]))
     }

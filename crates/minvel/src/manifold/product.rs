@@ -102,6 +102,10 @@ impl Manifold for Product {
         self.join(|m, k| m.settle(self.point(x, k)))
     }
 
+    fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
+        self.join(|m, k| m.land(self.point(h, k)))
+    }
+
     fn charts(&self) -> usize {
         self.factors.iter().map(|m| m.charts()).sum()
     }

@@ -72,6 +72,10 @@ impl Manifold for So3 {
         COVER.settle(x)
     }
 
+    fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
+        COVER.land(h)
+    }
+
     fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {
         COVER.choose_chart(x)
     }

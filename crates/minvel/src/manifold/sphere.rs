@@ -78,6 +78,11 @@ impl Manifold for Sphere {
         x * x.square().sum(-1).rsqrt().expand(-1)
     }
 
+    /// h/√max(|h|², 10⁻¹²).
+    fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
+        h * h.square().sum(-1).max(1e-12).rsqrt().expand(-1)
+    }
+
     /// The flip: −1 where x_{n+1} < 0, else 1.
     fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {
         let last = x.slice(-1, self.0, 1);
