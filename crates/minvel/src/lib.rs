@@ -8,6 +8,7 @@
 //! an argument (a stream of the program); all formulas are expressions of [`minvel_engine`], so they can be
 //! differentiated, compiled and run for many replicas at once.
 
+pub mod autoencoder;
 pub mod data;
 pub mod density;
 pub mod diagnostics;

@@ -31,6 +31,19 @@ pub enum Activation {
 }
 
 impl Activation {
+    /// The function of a name.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "tanh" => Ok(Activation::Tanh),
+            "silu" => Ok(Activation::Silu),
+            "softplus" => Ok(Activation::Softplus),
+            "elu" => Ok(Activation::Elu),
+            "relu" => Ok(Activation::Relu),
+            "sin" => Ok(Activation::Sin),
+            _ => Err(format!("`{name}` is not an activation: known are tanh, silu, softplus, elu, relu and sin")),
+        }
+    }
+
     /// φ(h).
     pub fn apply(self, h: Expr) -> Expr {
         match self {

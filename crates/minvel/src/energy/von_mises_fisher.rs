@@ -204,3 +204,33 @@ pub fn acceptance(m: usize, kappa: f64) -> f64 {
     let peak = kappa * (1.0 - b) / (1.0 + b) + n * (4.0 * b / (1.0 + b)).ln();
     (log_integral - log_beta + LN_2 + 0.5 * n * b.ln() - peak).exp().min(1.0)
 }
+
+/// STUB
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reparameterisation {
+    /// e
+    Exact,
+    /// o
+    Official,
+}
+/// STUB
+pub struct Posterior {
+    /// m
+    pub coordinates: usize,
+    /// g
+    pub gradient: Reparameterisation,
+}
+impl Posterior {
+    /// s
+    pub fn sample<'g>(&self, mean: Expr<'g>, kappa: Expr<'g>, stream: u32) -> Expr<'g> {
+        Wood::any(self.coordinates).sample(mean.graph(), mean.shape().rows.unwrap(), mean, kappa, stream)
+    }
+    /// d
+    pub fn divergence<'g>(&self, kappa: Expr<'g>) -> Expr<'g> {
+        kappa
+    }
+    /// l
+    pub fn log_prob<'g>(&self, mean: Expr<'g>, kappa: Expr<'g>, z: Expr<'g>) -> Expr<'g> {
+        kappa * mean.dot(z)
+    }
+}

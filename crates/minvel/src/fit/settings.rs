@@ -127,12 +127,8 @@ impl Settings {
 
 /// The activation of a name; rectifiers are none, their gradients jump.
 pub(super) fn activation(name: &str) -> Result<Activation, String> {
-    match name {
-        "silu" => Ok(Activation::Silu),
-        "tanh" => Ok(Activation::Tanh),
-        "softplus" => Ok(Activation::Softplus),
-        "elu" => Ok(Activation::Elu),
-        "sin" => Ok(Activation::Sin),
-        _ => Err(format!("must be one of silu, tanh, softplus, elu, sin, not `{name}`")),
+    match Activation::parse(name)? {
+        Activation::Relu => Err("must not be relu: the gradient of an energy would jump".into()),
+        other => Ok(other),
     }
 }

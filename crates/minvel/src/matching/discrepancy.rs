@@ -1,4 +1,4 @@
-//! Matching: how far the law of a sample is from another that can be sampled.
+//! Maximum mean discrepancy: how far the law of a sample is from another that can be sampled.
 //!
 //! **Statement.** MMD² = mean_{i≠j} k(x_i, x_j) + mean_{i≠j} k(y_i, y_j) − 2 mean_{ij} k(x_i, y_j), k = e^{−d²/(2σ²)}.
 //! **Source.** METHODS 4.7 (the WAE-MMD of the paper's code), gretton2012mmd.
@@ -6,9 +6,29 @@
 //! quantiles: the h-th largest of all n² distances between the samples and of the n² within y, h = (n² − n)/2; its
 //! derivative goes through the entry that attains it.
 //! **Error.** Unbiased for a fixed σ; variance O(1/n).
-//! **Checked by** tests/matching_facts.rs (F55).
+//! **Checked by** tests/matching_facts.rs (F55), tests/matching.rs.
 
+use super::Matching;
+use crate::manifold::Manifold;
 use minvel_engine::Expr;
+use std::sync::Arc;
+
+/// MMD² between codes and as many points of the prior, times a factor (100 in the paper's code); codes are not scaled.
+#[derive(Clone, Debug)]
+pub struct Discrepancy {
+    /// Where codes live.
+    pub latent: Arc<dyn Manifold>,
+    /// What MMD² is multiplied by.
+    pub factor: f64,
+}
+
+impl Matching for Discrepancy {
+    fn pull<'g>(&self, codes: Expr<'g>, _: Expr<'g>, stream: u32) -> Expr<'g> {
+        let rows = codes.shape().rows.expect("codes are rows");
+        let prior = self.latent.sample_base(codes.graph(), rows, stream);
+        self.factor * maximum_mean_discrepancy(codes, prior, bandwidth(codes, prior))
+    }
+}
 
 /// The squared bandwidth σ² of the paper's code for samples x and y, both `rows × [d]`; a scalar.
 pub fn bandwidth<'g>(x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {

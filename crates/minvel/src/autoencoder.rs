@@ -1,0 +1,81 @@
+//! Auto-encoders: laws of images that come from a code on a manifold, learnt together with the way back.
+//!
+//! **Statement.** p(x) = ∫ p(x|z) p(z) dz; −log p(x) ≤ E_q[−log p(x|z)] + KL(q(z|x)‖p(z)) for any q. The prior p(z) is the
+//! base law of the latent manifold (normal; uniform where it is compact; wrapped normal in hyperbolic space).
+//! **Source.** METHODS 3.7, 4.0, 4.6, 4.7; kingma2014vae, tolstikhin2018wae, davidson2018hyperspherical, wang2020mvl.
+//! **Conventions.** Images are rows of pixels in [0, 1]. Networks are fed features of the code ([`latent_features`]): angles
+//! as cos and sin, unit vectors times √m. Variables are named `encoder/…`, `decoder/…`, and `energy/…` or
+//! `critic/…` for what is learnt beside them.
+//! **Checked by** tests/autoencoder.rs, tests/autoencoder_facts.rs.
+
+mod codes;
+mod decoder;
+mod encoder;
+mod evidence;
+mod learning;
+mod likelihood;
+mod settings;
+mod views;
+
+pub use codes::{Code, Posterior};
+pub use decoder::Decoder;
+pub use encoder::Encoder;
+pub use evidence::{Evidence, ImportanceBound};
+pub use learning::{Learning, Lesson, Match};
+pub use likelihood::Likelihood;
+pub use settings::{Matched, Settings};
+pub use views::Views;
+
+use crate::energy::{Activation, Features, Parameter, draw};
+use crate::manifold::{Manifold, Space};
+use minvel_engine::State;
+use minvel_engine::math::Real;
+use std::sync::Arc;
+
+/// Encoder, code and decoder.
+#[derive(Clone, Debug)]
+pub struct Autoencoder {
+    /// Where codes live; its base law is the prior.
+    pub latent: Arc<dyn Manifold>,
+    /// From images to codes.
+    pub encoder: Encoder,
+    /// From codes to images.
+    pub decoder: Decoder,
+}
+
+impl Autoencoder {
+    /// Dense networks with the given hidden widths on both sides, for images of so many pixels.
+    pub fn dense(
+        latent: Arc<dyn Manifold>,
+        posterior: Posterior,
+        likelihood: Likelihood,
+        pixels: usize,
+        hidden: &[usize],
+        activation: Activation,
+    ) -> Self {
+        let encoder = Encoder::dense(latent.clone(), posterior, pixels, hidden, activation);
+        let decoder = Decoder::dense(&latent, likelihood, pixels, hidden, activation);
+        Autoencoder { latent, encoder, decoder }
+    }
+
+    /// Parameters of encoder and decoder.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        self.encoder.parameters().into_iter().chain(self.decoder.parameters()).collect()
+    }
+}
+
+/// Gives parameters their start values, each from a stream of its own name.
+pub fn initialise<T: Real>(parameters: &[Parameter], state: &mut State<T>, seed: u64) {
+    for p in parameters {
+        p.init.set(state, &p.name, &p.dims, seed, draw::stream_of(&p.name));
+    }
+}
+
+/// What networks see of a code: features of the manifold, on a sphere times √m so that coordinates are of order one.
+pub fn latent_features(latent: &Arc<dyn Manifold>) -> Features {
+    let features = Features::of(latent.clone());
+    match latent.spaces().as_deref() {
+        Some([Space::Sphere(_)]) => features.scaled((latent.ambient() as f64).sqrt()),
+        _ => features,
+    }
+}

@@ -1,0 +1,95 @@
+//! Posteriors: laws of the code given the image.
+//!
+//! **Statement.** point: z = h(x). implicit: z = h(x, ε), ε ~ N(0, I): any law, whose density nobody knows.
+//! gaussian: N(μ(x), diag σ²(x)), σ = softplus, KL = ½Σ(μ² + σ² − 1) − log σ. von-mises-fisher: μ = h/|h|,
+//! κ = 1 + softplus, KL of METHODS 5.
+//! **Source.** METHODS 4.6, 5. **Conventions.** KL is to the base law of the manifold.
+//! **Error.** Samples are exact and their gradients unbiased (with [`Reparameterisation::Official`] neither is).
+//! **Checked by** tests/autoencoder.rs, tests/vmf_gradients.rs.
+
+use crate::energy::von_mises_fisher::Reparameterisation;
+use crate::manifold::{Manifold, Space};
+use minvel_engine::Expr;
+use std::fmt;
+
+/// The family of q(z|x).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posterior {
+    /// One code for each image.
+    Point,
+    /// Whatever a network makes of image and noise.
+    Implicit {
+        /// Noise inputs.
+        noise: usize,
+    },
+    /// Independent normal coordinates, on Rⁿ.
+    Gaussian,
+    /// Von Mises–Fisher, on a sphere.
+    VonMisesFisher {
+        /// How its concentration is differentiated.
+        gradient: Reparameterisation,
+    },
+}
+
+impl Posterior {
+    /// The family of a name, on a manifold: `point`, `implicit` (as many noise inputs as dimensions) or `explicit` (the
+    /// one that is natural there).
+    ///
+    /// ```
+    /// use minvel::autoencoder::Posterior;
+    /// let sphere = minvel::manifold::parse("sphere:8").unwrap();
+    /// assert_eq!(Posterior::parse("implicit", &*sphere).unwrap(), Posterior::Implicit { noise: 8 });
+    /// assert_eq!(Posterior::parse("explicit", &*sphere).unwrap().to_string(), "von-mises-fisher");
+    /// let torus = minvel::manifold::parse("torus:2").unwrap();
+    /// assert!(Posterior::parse("explicit", &*torus).unwrap_err().contains("torus:2"));
+    /// ```
+    pub fn parse(name: &str, latent: &dyn Manifold) -> Result<Self, String> {
+        match (name, latent.spaces().as_deref()) {
+            ("point", _) => Ok(Posterior::Point),
+            ("implicit", _) => Ok(Posterior::Implicit { noise: latent.dim() }),
+            ("explicit", Some([Space::Euclidean(_)])) => Ok(Posterior::Gaussian),
+            ("explicit", Some([Space::Sphere(_)])) => {
+                Ok(Posterior::VonMisesFisher { gradient: Reparameterisation::Exact })
+            }
+            ("explicit", _) => {
+                Err(format!("no explicit posterior is known on {latent}: take implicit, or euclidean:n or sphere:n"))
+            }
+            _ => Err(format!("`{name}` is not a posterior: known are point, implicit and explicit")),
+        }
+    }
+
+    /// Outputs of the network: how many for each head.
+    pub(super) fn heads(self, latent: &dyn Manifold) -> Vec<usize> {
+        let m = latent.ambient();
+        match self {
+            Posterior::Point | Posterior::Implicit { .. } => vec![m],
+            Posterior::Gaussian => vec![m, m],
+            Posterior::VonMisesFisher { .. } => vec![m, 1],
+        }
+    }
+
+    /// Noise inputs of the network.
+    pub(super) fn noise(self) -> usize {
+        if let Posterior::Implicit { noise } = self { noise } else { 0 }
+    }
+}
+
+impl fmt::Display for Posterior {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Posterior::Point => "point",
+            Posterior::Implicit { .. } => "implicit",
+            Posterior::Gaussian => "gaussian",
+            Posterior::VonMisesFisher { .. } => "von-mises-fisher",
+        })
+    }
+}
+
+/// A code of each image, with what is known of its law.
+#[derive(Clone, Copy, Debug)]
+pub struct Code<'g> {
+    /// z ~ q(z|x), `rows × [m]`.
+    pub at: Expr<'g>,
+    /// KL(q(z|x)‖p(z)) and log q(z|x) at the code, `rows × []` both, where the family is explicit.
+    pub law: Option<(Expr<'g>, Expr<'g>)>,
+}

@@ -1,0 +1,78 @@
+//! Encoders: from an image to the law of its code.
+//!
+//! **Statement.** z = land(head(ψ([x, ε]))) where the law is implicit; else parameters of an explicit one ([`Posterior`]).
+//! **Source.** METHODS 4.6. **Conventions.** Inputs in the order [x, ε]. Each head is an affine map of its own, so that
+//! its start values are those of a layer of its own. **Error.** Rounding.
+//! **Checked by** tests/autoencoder.rs (parameter counts, moments of codes).
+
+use super::{Code, Posterior};
+use crate::energy::von_mises_fisher as vmf;
+use crate::energy::{Activation, Network, Parameter, draw};
+use crate::manifold::Manifold;
+use minvel_engine::{Draw, Expr, concat};
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+/// A network from images to codes.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    /// The family of q(z|x).
+    pub posterior: Posterior,
+    latent: Arc<dyn Manifold>,
+    body: Network,
+    heads: Vec<Network>,
+}
+
+impl Encoder {
+    /// A dense one.
+    pub fn dense(
+        latent: Arc<dyn Manifold>,
+        posterior: Posterior,
+        pixels: usize,
+        hidden: &[usize],
+        activation: Activation,
+    ) -> Self {
+        let last = *hidden.last().expect("an encoder has a hidden layer");
+        let mut widths = vec![pixels + posterior.noise()];
+        widths.extend(hidden);
+        let head =
+            |(k, outputs): (usize, &usize)| Network::new(&format!("encoder/head{k}"), &[last, *outputs], activation);
+        let heads = posterior.heads(&*latent).iter().enumerate().map(head).collect();
+        Encoder { posterior, latent, body: Network::new("encoder/body", &widths, activation), heads }
+    }
+
+    /// Its parameters.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        self.body.parameters().into_iter().chain(self.heads.iter().flat_map(Network::parameters)).collect()
+    }
+
+    /// Codes of images `rows × [pixels]`, with noise of a stream and its substreams.
+    pub fn encode<'g>(&self, x: Expr<'g>, stream: u32) -> Code<'g> {
+        let (g, rows) = (x.graph(), x.shape().rows.expect("images are rows"));
+        let input = match self.posterior.noise() {
+            0 => x,
+            n => concat(&[x, g.random_rows(Draw::Normal, draw::substream(stream, 1), rows, [n])], -1),
+        };
+        let h = self.body.activation.apply(self.body.apply(input));
+        let head = |k: usize| self.heads[k].apply(h);
+        match self.posterior {
+            Posterior::Point | Posterior::Implicit { .. } => Code { at: self.latent.land(head(0)), law: None },
+            Posterior::Gaussian => gaussian(head(0), head(1).softplus(), stream),
+            Posterior::VonMisesFisher { gradient } => {
+                let (mean, kappa) = (self.latent.land(head(0)), 1.0 + head(1).softplus().at(-1, 0));
+                let law = vmf::Posterior { coordinates: self.latent.ambient(), gradient };
+                let at = law.sample(mean, kappa, stream);
+                Code { at, law: Some((law.divergence(kappa), law.log_prob(mean, kappa, at))) }
+            }
+        }
+    }
+}
+
+/// z = μ + σε, KL to N(0, I) and log density at z.
+fn gaussian<'g>(mean: Expr<'g>, deviation: Expr<'g>, stream: u32) -> Code<'g> {
+    let noise = mean.graph().normal_like(stream, mean);
+    let log_deviation = deviation.log();
+    let divergence = (0.5 * (mean.square() + deviation.square() - 1.0) - log_deviation).sum(-1);
+    let log_prob = (-0.5 * noise.square() - log_deviation - 0.5 * TAU.ln()).sum(-1);
+    Code { at: mean + deviation * noise, law: Some((divergence, log_prob)) }
+}

@@ -1,0 +1,128 @@
+//! How an auto-encoder is learnt: one step for encoder and decoder, one for what pulls the codes.
+//!
+//! **Statement.** On one batch: (1) encoder and decoder descend mean[−log p(x|z)] + λ·pull, what pulls being held fixed;
+//! (2) what pulls descends its own loss on codes of the new encoder with fresh noise, held fixed.
+//! **Source.** METHODS 4.0, 4.10. **Conventions.** Images are an input `images`, `[count, pixels]` in [0, 1], the same for
+//! all replicas; batches are shuffled epochs, made of zeros and ones afresh at each step where asked.
+//! **Checked by** tests/autoencoder.rs.
+
+use super::{Autoencoder, initialise};
+use crate::energy::{Parameter, draw};
+use crate::matching::Matching;
+use minvel_engine::math::Real;
+use minvel_engine::optim::{Optimiser, Updates};
+use minvel_engine::{Draw, Expr, Graph, State, replace};
+use std::sync::Arc;
+
+/// What keeps codes near the prior.
+#[derive(Clone, Debug)]
+pub enum Match {
+    /// KL of an explicit posterior.
+    Divergence,
+    /// Something learnt in alternation.
+    Learnt(Arc<dyn Matching>),
+}
+
+/// An auto-encoder and how it is learnt.
+#[derive(Clone, Debug)]
+pub struct Learning {
+    /// The model.
+    pub model: Autoencoder,
+    /// What keeps codes near the prior.
+    pub pull: Match,
+    /// λ.
+    pub weight: f64,
+    /// Images of a step.
+    pub batch: usize,
+    /// Whether pixels become 0 or 1 with their probability, afresh at every step.
+    pub binarised: bool,
+    /// For all parameters.
+    pub optimiser: Optimiser,
+}
+
+/// One step as expressions.
+pub struct Lesson<'g> {
+    /// Loss of the auto-encoder, its reconstruction part, its pull, and the loss of what pulls (0 if nothing is learnt).
+    pub outputs: [Expr<'g>; 4],
+    updates: [Updates<'g>; 2],
+}
+
+/// Streams of a step.
+const BATCH: u32 = 0;
+const PIXELS: u32 = 1;
+const CODES: u32 = 2;
+const FRESH_CODES: u32 = 3;
+const PULL: u32 = 4;
+const MATCH: u32 = 5;
+
+impl Learning {
+    /// All that is learnt.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        self.model.parameters().into_iter().chain(self.matched()).collect()
+    }
+
+    /// Parameters of what pulls.
+    fn matched(&self) -> Vec<Parameter> {
+        if let Match::Learnt(matching) = &self.pull { matching.parameters() } else { vec![] }
+    }
+
+    /// A batch of images, `rows × [pixels]`, of `count`.
+    fn batch<'g>(&self, g: &'g Graph, count: usize) -> Expr<'g> {
+        let images = g.input("images", [count, self.model.decoder.pixels()]);
+        let batch = images.gather(g.random_rows(Draw::Epoch(count as u32), BATCH, self.batch, []));
+        if self.binarised { batch.bernoulli(PIXELS) } else { batch }
+    }
+
+    /// The step, on `count` images.
+    pub fn step<'g>(&self, g: &'g Graph, count: usize) -> Lesson<'g> {
+        let model = &self.model;
+        let x = self.batch(g, count);
+        let code = model.encoder.encode(x, CODES);
+        let reconstruction = -model.decoder.log_prob(x, code.at).mean_rows();
+        let pull = match &self.pull {
+            Match::Divergence => code.law.expect("a divergence needs an explicit posterior").0.mean_rows(),
+            Match::Learnt(matching) => matching.pull(code.at, x, PULL),
+        };
+        let loss = reconstruction + self.weight * pull;
+        let variables = |all: Vec<Parameter>| all.iter().map(|p| p.variable(g)).collect::<Vec<Expr>>();
+        let coded = self.optimiser.minimise(loss, &variables(model.parameters()));
+        let zero = g.scalar(0.0);
+        let none = Updates::default();
+        let (matching, learnt) = match &self.pull {
+            Match::Learnt(matching) => {
+                let fresh = model.encoder.encode(x, FRESH_CODES).at;
+                let codes = replace(&[fresh], &coded.updates)[0].stop_gradient();
+                match matching.loss(codes, x, MATCH) {
+                    Some(loss) => (loss, self.optimiser.minimise(loss, &variables(matching.parameters()))),
+                    None => (zero, none),
+                }
+            }
+            Match::Divergence => (zero, none),
+        };
+        Lesson { outputs: [loss, reconstruction, pull, matching], updates: [coded, learnt] }
+    }
+
+    /// Start values of all parameters.
+    pub fn start<T: Real>(&self, replicas: usize, seed: u64) -> State<T> {
+        let mut state = State::new(replicas);
+        initialise(&self.parameters(), &mut state, seed);
+        state
+    }
+}
+
+impl<'g> Lesson<'g> {
+    /// All updates.
+    pub fn updates(&self) -> Vec<(Expr<'g>, Expr<'g>)> {
+        self.updates.iter().flat_map(|u| u.updates.iter().copied()).collect()
+    }
+
+    /// Start values of the optimiser's variables.
+    pub fn initialise<T: Real>(&self, state: &mut State<T>) {
+        self.updates.iter().for_each(|u| u.initialise(state));
+    }
+}
+
+/// A stream of its own for whoever draws codes outside of a step.
+pub(super) fn outside(purpose: &str) -> u32 {
+    draw::stream_of(purpose)
+}

@@ -1,0 +1,150 @@
+//! An auto-encoder and its learning as settings: what a TOML file says.
+
+use super::{Autoencoder, Learning, Likelihood, Match, Posterior, latent_features};
+use crate::Error;
+use crate::energy::von_mises_fisher::Reparameterisation;
+use crate::energy::{Activation, Conditional, Mlp};
+use crate::flow::{Blend, Flow, Form, RiemannianLangevin, Stein};
+use crate::manifold::{self, Manifold};
+use crate::matching::{Adversarial, Discrepancy, Velocity};
+use crate::objective::MinimumVelocity;
+use minvel_engine::optim::Optimiser;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Settings of one auto-encoder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Manifold of the codes, as `sphere:8`.
+    pub latent: String,
+    /// `point`, `implicit` or `explicit`.
+    pub posterior: String,
+    /// `bernoulli` (pixels become 0 or 1 with their probability at every step) or `gaussian` (they are taken as they are).
+    pub likelihood: String,
+    /// σ of the gaussian likelihood.
+    pub deviation: f64,
+    /// Hidden widths of all networks.
+    pub hidden: Vec<usize>,
+    /// `tanh`, `relu`, `softplus`, `silu` or `elu`, of encoder and decoder; energies use tanh.
+    pub activation: String,
+    /// Learning rate of RMSProp.
+    pub rate: f64,
+    /// Images of a step.
+    pub batch: usize,
+    /// Steps.
+    pub iterations: u32,
+    /// What keeps codes near the prior.
+    pub matching: Matched,
+    /// Whether an explicit spherical posterior is sampled and differentiated as in the official code, which is biased.
+    pub official: bool,
+}
+
+/// What keeps codes near the prior.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Matched {
+    /// `divergence` (KL, explicit posteriors only), `conditional` (velocity, an energy of code and image), `velocity` (an
+    /// energy of the code), `adversarial` or `discrepancy`.
+    pub kind: String,
+    /// λ.
+    pub weight: f64,
+    /// ε of minimum velocity.
+    pub step: f64,
+    /// Weight of the squared energies or outputs, at the scale the paper quotes.
+    pub penalty: f64,
+    /// `chart` (the paper's), `geodesic`, or `spos` (Stein particles and Langevin by halves; Euclidean codes, `velocity`).
+    pub flow: String,
+}
+
+/// The scale at which penalties are quoted: the loss of an energy is this times L̂ (half the paper's step of 10⁻³).
+const SCALE: f64 = 0.5e-3;
+/// What the paper's code multiplies MMD² by, beside λ.
+const DISCREPANCY: f64 = 100.0;
+
+impl Settings {
+    /// The learning of images of so many pixels; an error names the setting.
+    pub fn learning(&self, pixels: usize) -> Result<Learning, Error> {
+        let refuse = |key: &str, why: String| Error::config(format!("`{key}`: {why}"));
+        let latent = manifold::parse(&self.latent).map_err(|why| refuse("latent", why))?;
+        let mut posterior = Posterior::parse(&self.posterior, &*latent).map_err(|why| refuse("posterior", why))?;
+        if let (Posterior::VonMisesFisher { gradient }, true) = (&mut posterior, self.official) {
+            *gradient = Reparameterisation::Official;
+        }
+        let activation = Activation::parse(&self.activation).map_err(|why| refuse("activation", why))?;
+        let likelihood = match self.likelihood.as_str() {
+            "bernoulli" => Likelihood::Bernoulli,
+            "gaussian" if self.deviation > 0.0 => Likelihood::Gaussian { deviation: self.deviation },
+            "gaussian" => return Err(refuse("deviation", "must be positive".into())),
+            other => return Err(refuse("likelihood", format!("is bernoulli or gaussian, not `{other}`"))),
+        };
+        let positive = |key: &str, x: f64| if x > 0.0 { Ok(()) } else { Err(refuse(key, "must be positive".into())) };
+        positive("rate", self.rate)?;
+        positive("batch", self.batch as f64)?;
+        positive("iterations", f64::from(self.iterations))?;
+        if self.hidden.is_empty() || self.hidden.contains(&0) {
+            return Err(refuse("hidden", "needs at least one width, and none of them 0".into()));
+        }
+        Ok(Learning {
+            model: Autoencoder::dense(latent.clone(), posterior, likelihood, pixels, &self.hidden, activation),
+            pull: self.pull(&latent, posterior, pixels)?,
+            weight: self.matching.weight,
+            batch: self.batch,
+            binarised: likelihood == Likelihood::Bernoulli,
+            optimiser: Optimiser::rmsprop_tf(self.rate),
+        })
+    }
+
+    fn pull(&self, latent: &Arc<dyn Manifold>, posterior: Posterior, pixels: usize) -> Result<Match, Error> {
+        let refuse = |key: &str, why: String| Error::config(format!("`matching.{key}`: {why}"));
+        let Matched { kind, penalty, step, .. } = &self.matching;
+        let tanh = Activation::Tanh;
+        let explicit = matches!(posterior, Posterior::Gaussian | Posterior::VonMisesFisher { .. });
+        if explicit != (kind == "divergence") {
+            let why = format!("{kind} does not go with a posterior that is {}", self.posterior);
+            return Err(refuse("kind", format!("{why}: explicit posteriors have a divergence, others learn it")));
+        }
+        let velocity = || -> Result<MinimumVelocity, Error> {
+            if *step <= 0.0 {
+                return Err(refuse("step", "must be positive".into()));
+            }
+            let flow = self.flow(latent)?;
+            let mut objective = MinimumVelocity { flow, ..MinimumVelocity::new(crate::flow::Langevin, *step) };
+            (objective.adaptive, objective.penalty) = (true, penalty / SCALE);
+            Ok(objective)
+        };
+        let features = latent_features(latent);
+        Ok(match kind.as_str() {
+            "divergence" => Match::Divergence,
+            "conditional" => {
+                if self.matching.flow == "spos" {
+                    let why = "spos moves the codes of one law, and each image has its own: take chart or geodesic";
+                    return Err(refuse("flow", why.into()));
+                }
+                let energy = Conditional::new("energy", features, pixels, &self.hidden, tanh);
+                Match::Learnt(Arc::new(Velocity::of_each(latent.clone(), energy, velocity()?, SCALE)))
+            }
+            "velocity" => {
+                let energy = Mlp::new("energy", features, &self.hidden, tanh);
+                Match::Learnt(Arc::new(Velocity::of_all(latent.clone(), energy, velocity()?, SCALE)))
+            }
+            "adversarial" => Match::Learnt(Arc::new(Adversarial::new(latent.clone(), &self.hidden, tanh, *penalty))),
+            "discrepancy" => Match::Learnt(Arc::new(Discrepancy { latent: latent.clone(), factor: DISCREPANCY })),
+            other => {
+                let known = "divergence, conditional, velocity, adversarial and discrepancy";
+                return Err(refuse("kind", format!("`{other}` is unknown: known are {known}")));
+            }
+        })
+    }
+
+    fn flow(&self, latent: &Arc<dyn Manifold>) -> Result<Arc<dyn Flow>, Error> {
+        let on = |form| Arc::new(RiemannianLangevin { manifold: latent.clone(), form });
+        match self.matching.flow.as_str() {
+            "chart" => Ok(on(Form::Chart)),
+            "geodesic" => Ok(on(Form::Geodesic)),
+            "spos" if self.latent.starts_with("euclidean:") => Ok(Arc::new(Blend::convex(0.5, Stein::default()))),
+            "spos" => Err(Error::config("`matching.flow`: spos moves in Rⁿ: take chart or geodesic")),
+            other => Err(Error::config(format!("`matching.flow`: `{other}` is not chart, geodesic or spos"))),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Adversarial matching: a critic tells codes from points of the prior.
+//!
+//! **Statement.** The critic D minimises −mean log(σ(D(z_p)) + 10⁻⁷) − mean log(1 − σ(D(z_q)) + 10⁻⁷) + 2c·mean D(z_q)²;
+//! the pull is −mean log σ(D(z_q)), which does not saturate. **Source.** METHODS 4.7 (WAE-GAN); tolstikhin2018wae,
+//! goodfellow2014gan. **Conventions.** D sees the features of the code ([`latent_features`]).
+//! **Error.** None is known: the pull is a divergence for the best critic only.
+//! **Checked by** tests/matching.rs.
+
+use super::Matching;
+use crate::autoencoder::latent_features;
+use crate::energy::{Activation, Features, Network, Parameter};
+use crate::manifold::Manifold;
+use minvel_engine::Expr;
+use std::sync::Arc;
+
+/// A critic.
+#[derive(Clone, Debug)]
+pub struct Adversarial {
+    latent: Arc<dyn Manifold>,
+    features: Features,
+    critic: Network,
+    penalty: f64,
+}
+
+/// What is added to probabilities before their logarithm is taken.
+const FLOOR: f64 = 1e-7;
+
+impl Adversarial {
+    /// A critic of the given hidden widths, with weight c of its squared outputs.
+    pub fn new(latent: Arc<dyn Manifold>, hidden: &[usize], activation: Activation, penalty: f64) -> Self {
+        let features = latent_features(&latent);
+        let mut widths = vec![features.count()];
+        widths.extend(hidden);
+        widths.push(1);
+        Adversarial { critic: Network::new("critic", &widths, activation), latent, features, penalty }
+    }
+
+    /// D(z), the logit of being of the prior, `rows × []`.
+    pub fn logit<'g>(&self, z: Expr<'g>) -> Expr<'g> {
+        self.critic.apply(self.features.apply(z)).at(-1, 0)
+    }
+}
+
+impl Matching for Adversarial {
+    fn pull<'g>(&self, codes: Expr<'g>, _: Expr<'g>, _: u32) -> Expr<'g> {
+        (-self.logit(codes)).softplus().mean_rows()
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        self.critic.parameters()
+    }
+
+    fn loss<'g>(&self, codes: Expr<'g>, _: Expr<'g>, stream: u32) -> Option<Expr<'g>> {
+        let rows = codes.shape().rows.expect("codes are rows");
+        let prior = self.latent.sample_base(codes.graph(), rows, stream);
+        let (real, own) = (self.logit(prior), self.logit(codes));
+        let told = (real.sigmoid() + FLOOR).log() + ((-own).sigmoid() + FLOOR).log();
+        Some((2.0 * self.penalty * own.square() - told).mean_rows())
+    }
+}
