@@ -4,6 +4,8 @@
 //! a point of which manifold, in which [`Layout`] and [`Units`]. A [`Dataset`] is both together: points, what was guessed
 //! about them, and which file they are. A [`Split`] divides the rows into training, validation and test.
 //!
+//! [`Images`] are data of their own: bytes of one size, from [`idx`] files ([`mnist`]).
+//!
 //! Nothing is assumed silently: what the file does not say and the user does not say is guessed only where a single
 //! reading fits, said in [`Dataset::guesses`], and otherwise refused with the file, the line, the column and what to do.
 //!
@@ -23,7 +25,10 @@ pub mod catalogue;
 mod coordinates;
 mod dataset;
 mod guess;
+pub mod idx;
+mod images;
 mod layout;
+pub mod mnist;
 mod npy;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -35,6 +40,7 @@ mod write;
 pub use catalogue::locate;
 pub use coordinates::Coordinates;
 pub use dataset::{Dataset, LEAST_ROWS, Provenance, Request};
+pub use images::{Images, Labelled};
 pub use layout::{Layout, Units};
 pub use split::{Split, distinct_rows, leaked_share};
 pub use table::{Column, Options, Table};

@@ -209,6 +209,19 @@ impl Known {
         roots().iter().find(|root| complete(root)).map(|root| self.path_in(root))
     }
 
+    /// Where it lies on this machine, or an error that says where it was looked for.
+    pub fn here(&self) -> Result<PathBuf, Error> {
+        let missing = || {
+            let looked: Vec<String> = roots().iter().map(|root| root.join(self.folder).display().to_string()).collect();
+            Error::config(format!(
+                "the data set `{0}` is not on this machine (looked in {1}): fetch it by `minvel data fetch {0} --from MIRROR`",
+                self.name,
+                looked.join(", ")
+            ))
+        };
+        self.path().ok_or_else(missing)
+    }
+
     /// How many bytes it has, if that is known.
     pub fn bytes(&self) -> Option<u64> {
         (!self.files.is_empty()).then(|| self.files.iter().map(|file| file.bytes).sum())
@@ -227,14 +240,7 @@ pub fn locate(name: &str) -> Result<PathBuf, Error> {
         let what = format!("there is no file or data set `{name}`; `minvel data list` lists the known ones");
         return Err(Error::config(what));
     };
-    let Some(there) = known.path() else {
-        let looked: Vec<String> = roots().iter().map(|root| root.join(known.folder).display().to_string()).collect();
-        let what = format!(
-            "the data set `{set}` is not on this machine (looked in {}): fetch it by `minvel data fetch {set} --from MIRROR`",
-            looked.join(", ")
-        );
-        return Err(Error::config(what));
-    };
+    let there = known.here()?;
     match file {
         None if known.files.len() > 1 && there.is_dir() => {
             let names: Vec<String> = known.files.iter().map(|file| format!("{set}/{}", file.name)).collect();

@@ -1,0 +1,77 @@
+//! Images: many of one size, as bytes.
+//!
+//! **Conventions.** An image is `[channels, height, width]`, as the engine's convolutions take it; a byte p is the
+//! intensity p/255. **Checked by** tests/data_images.rs.
+
+use crate::Error;
+use std::ops::Range;
+use std::path::Path;
+
+/// Images of one size, and where they come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Images {
+    /// How many.
+    pub count: usize,
+    /// Pixels from top to bottom.
+    pub height: usize,
+    /// Pixels from left to right.
+    pub width: usize,
+    /// 1 for grey, 3 for red, green and blue.
+    pub channels: usize,
+    /// Row-major `[count, channels, height, width]`.
+    pub pixels: Vec<u8>,
+    /// Which file or folder, without those above it.
+    pub name: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+impl Images {
+    /// Numbers of one image.
+    pub fn features(&self) -> usize {
+        self.channels * self.height * self.width
+    }
+
+    /// The pixels of one image.
+    pub fn image(&self, index: usize) -> &[u8] {
+        &self.pixels[index * self.features()..][..self.features()]
+    }
+
+    /// Some of the images, one after another.
+    pub fn part(&self, range: Range<usize>) -> Images {
+        let d = self.features();
+        let pixels = self.pixels[range.start * d..range.end * d].to_vec();
+        let (name, sha256) = (self.name.clone(), self.sha256.clone());
+        Images { count: range.len(), pixels, name, sha256, ..*self }
+    }
+
+    /// Intensities p/255 in [0, 1].
+    pub fn intensities(&self) -> Vec<f32> {
+        self.pixels.iter().map(|p| *p as f32 / 255.0).collect()
+    }
+}
+
+/// Images with what they show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labelled {
+    /// The images.
+    pub images: Images,
+    /// The class of each.
+    pub labels: Vec<u8>,
+}
+
+impl Labelled {
+    /// Images and labels that were read from different files; `path` is that of the labels.
+    pub fn new(images: Images, labels: Vec<u8>, path: &Path) -> Result<Self, Error> {
+        if images.count == labels.len() {
+            return Ok(Labelled { images, labels });
+        }
+        let what = format!("has {} labels for the {} images of {}", labels.len(), images.count, images.name);
+        Err(Error::content(path, what))
+    }
+
+    /// Some of the images and their labels.
+    pub fn part(&self, range: Range<usize>) -> Labelled {
+        Labelled { images: self.images.part(range.clone()), labels: self.labels[range].to_vec() }
+    }
+}
