@@ -16,6 +16,7 @@ mod reproduce;
 mod sample;
 mod score;
 mod stop;
+mod train;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Data(data::Arguments),
     Devices(devices::Arguments),
+    Train(train::Arguments),
     Reproduce(reproduce::Arguments),
 }
 
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Data(arguments) => data::run(arguments),
         Command::Devices(arguments) => devices::run(&arguments),
+        Command::Train(arguments) => train::run(arguments),
         Command::Reproduce(arguments) => reproduce::run(arguments),
     };
     match outcome {

@@ -26,8 +26,18 @@ Examples:
   minvel reproduce --resume circle-5                 go on after Ctrl-C or a power cut")]
 pub struct Arguments {
     /// Experiments or groups of them (see --list).
-    #[arg(value_name = "NAME", required_unless_present_any = ["list", "resume"])]
+    #[arg(value_name = "NAME", required_unless_present_any = ["list", "resume"], conflicts_with = "resume")]
     names: Vec<String>,
+    /// Say what each experiment shows, and stop.
+    #[arg(long, conflicts_with = "resume")]
+    list: bool,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How experiments are run.
+#[derive(Args)]
+pub struct How {
     /// Smaller samples and shorter trainings.
     #[arg(long)]
     quick: bool,
@@ -47,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Go on with an interrupted run, with its experiments and settings.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["names", "quick", "seeds", "out", "set", "config", "list"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "out", "set", "config"])]
     resume: Option<PathBuf>,
     /// Change a setting of the experiment's TOML, as rate=1e-3 or learning.batch=500; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -55,9 +65,6 @@ pub struct Arguments {
     /// Settings from a TOML file instead of the built-in ones, for one experiment.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Say what each experiment shows, and stop.
-    #[arg(long)]
-    list: bool,
     /// Seconds between two checkpoints.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
     save_every: f64,
@@ -86,16 +93,29 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         print!("{}", list());
         return Ok(());
     }
-    place::check_device(arguments.device).map_err(Failure::Input)?;
-    let (folder, request) = match &arguments.resume {
+    let mut entries: Vec<&Entry> = vec![];
+    for name in &arguments.names {
+        for entry in experiment::named(name).map_err(Failure::Input)? {
+            if entries.iter().all(|e| e.name != entry.name) {
+                entries.push(entry);
+            }
+        }
+    }
+    perform(&entries, &arguments.names.join("+"), &arguments.how, "reproduce")
+}
+
+/// Runs experiments, or goes on with an interrupted run, and reports; `command` is how the user asks for it.
+pub fn perform(entries: &[&'static Entry], name: &str, how: &How, command: &str) -> Result<(), Failure> {
+    place::check_device(how.device).map_err(Failure::Input)?;
+    let (folder, request) = match &how.resume {
         Some(folder) => (folder.clone(), read_request(folder).map_err(Failure::Input)?),
-        None => new_request(&arguments).map_err(Failure::Input)?,
+        None => new_request(entries, name, how).map_err(Failure::Input)?,
     };
     let jobs = jobs(&folder, &request).map_err(Failure::Input)?;
-    if arguments.resume.is_none() {
+    if how.resume.is_none() {
         place::claim(&folder, &request).map_err(Failure::Input)?;
     }
-    let reports = perform(&jobs, &arguments, &folder)?;
+    let reports = work(&jobs, how, &folder, command)?;
     let whole = conclude(&request, reports, &folder).map_err(Failure::Work)?;
     print!("{}", claims::table(&whole));
     if whole.timings.len() > 1 && jobs.len() > 1 {
@@ -120,18 +140,7 @@ fn list() -> String {
 }
 
 /// The experiments asked for, with their settings resolved and checked.
-fn new_request(arguments: &Arguments) -> Result<(PathBuf, Request), Error> {
-    let mut entries: Vec<&Entry> = vec![];
-    for name in &arguments.names {
-        for entry in experiment::named(name)? {
-            if entries.iter().all(|e| e.name != entry.name) {
-                entries.push(entry);
-            }
-        }
-    }
-    if entries.is_empty() {
-        return Err(Error::config(format!("`{}` has no experiments yet", arguments.names.join(" "))));
-    }
+fn new_request(entries: &[&'static Entry], name: &str, arguments: &How) -> Result<(PathBuf, Request), Error> {
     if arguments.config.is_some() && entries.len() > 1 {
         return Err(Error::config("--config is for one experiment; name just one"));
     }
@@ -140,19 +149,19 @@ fn new_request(arguments: &Arguments) -> Result<(PathBuf, Request), Error> {
     }
     let names: Vec<&str> = entries.iter().map(|e| e.name).collect();
     let mut experiments = vec![];
-    for entry in &entries {
+    for entry in entries {
         let config = resolved(entry, arguments, &names)?;
         (entry.check)(&config)?;
         experiments.push((entry.name.to_string(), config.text()));
     }
     let (quick, version) = (arguments.quick, env!("CARGO_PKG_VERSION").to_string());
-    let request = Request { version, name: arguments.names.join("+"), quick, experiments };
+    let request = Request { version, name: name.to_string(), quick, experiments };
     let folder = arguments.out.clone().unwrap_or_else(|| place::free(&stem(&request)));
     Ok((folder, request))
 }
 
 /// Settings: the file's, then the quick ones, then those of the command line.
-fn resolved(entry: &Entry, arguments: &Arguments, names: &[&str]) -> Result<Config, Error> {
+fn resolved(entry: &Entry, arguments: &How, names: &[&str]) -> Result<Config, Error> {
     let mut config = entry.config()?;
     if let Some(path) = &arguments.config {
         config = config.overlay(&Config::parse(&path.display().to_string(), &file::read_text(path)?)?)?;
@@ -191,8 +200,7 @@ fn read_request(folder: &Path) -> Result<Request, Error> {
 fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
     let single = request.experiments.len() == 1;
     let job = |(name, text): &(String, String)| {
-        let entry = LIST.iter().find(|e| e.name == name);
-        let entry = entry.ok_or_else(|| Error::config(format!("there is no experiment `{name}`")))?;
+        let entry = experiment::find(name)?;
         let base = if request.quick { entry.config()?.quick()? } else { entry.config()? };
         let config = base.overlay(&Config::parse("run.json", text)?)?;
         (entry.check)(&config)?;
@@ -202,11 +210,11 @@ fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
     request.experiments.iter().map(job).collect()
 }
 
-fn perform(jobs: &[Job], arguments: &Arguments, folder: &Path) -> Result<Vec<Report>, Failure> {
+fn work(jobs: &[Job], arguments: &How, folder: &Path, command: &str) -> Result<Vec<Report>, Failure> {
     let stop = crate::stop::on_signal();
     let failure = |error| match error {
         Error::Interrupted => {
-            Failure::Interrupted(format!("interrupted; go on with: minvel reproduce --resume {}", folder.display()))
+            Failure::Interrupted(format!("interrupted; go on with: minvel {command} --resume {}", folder.display()))
         }
         error => Failure::Work(error),
     };
@@ -214,7 +222,7 @@ fn perform(jobs: &[Job], arguments: &Arguments, folder: &Path) -> Result<Vec<Rep
 }
 
 impl Job {
-    fn perform(&self, arguments: &Arguments, stop: &Stop) -> Result<Report, Error> {
+    fn perform(&self, arguments: &How, stop: &Stop) -> Result<Report, Error> {
         let name = self.entry.name;
         let purpose = format!("{name} {} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&self.config.text()));
         let ledger = Ledger::open(&self.folder, &purpose)?;

@@ -9,6 +9,7 @@ mod bench;
 mod bias_variance;
 mod config;
 mod contrastive;
+mod digits;
 mod directions;
 mod earth;
 mod gaussian;
@@ -16,6 +17,8 @@ mod ledger;
 mod planar;
 mod recipe;
 mod recovery;
+mod single;
+mod vae;
 
 pub use bench::Bench;
 pub use config::Config;
@@ -66,7 +69,11 @@ pub const LIST: &[Entry] = &[
     directions::SPHERE,
     earth::ENTRY,
     recovery::ENTRY,
+    vae::ENTRY,
 ];
+
+/// Single models, for `minvel train`.
+pub const MODELS: &[Entry] = &[single::VAE, single::WAE];
 
 /// Names that stand for several experiments, with what they have in common.
 pub const GROUPS: &[(&str, &str, &[&str])] = &[
@@ -87,6 +94,12 @@ pub fn named(name: &str) -> Result<Vec<&'static Entry>, Error> {
     let nearest = config::nearest(name, known.iter().copied());
     let hint = nearest.map_or(String::new(), |n| format!(" Did you mean `{n}`?"));
     Err(Error::config(format!("there is no experiment `{name}`.{hint} Known: {}.", known.join(", "))))
+}
+
+/// The experiment or single model of a name.
+pub fn find(name: &str) -> Result<&'static Entry, Error> {
+    let found = LIST.iter().chain(MODELS).find(|e| e.name == name);
+    found.ok_or_else(|| Error::config(format!("there is no experiment `{name}`")))
 }
 
 impl Entry {

@@ -85,9 +85,10 @@ fn mnist_has_its_digits_and_their_mean_intensity() {
     // numbers that are widely published: counts of digits, first labels, mean intensity of the training images
     assert_eq!((train.images.count, test.images.count), (60_000, 10_000));
     assert_eq!((train.images.height, train.images.width), (28, 28));
-    assert_eq!((0..10).map(|d| count(&test, d)).collect::<Vec<_>>(), [
-        980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009
-    ]);
+    assert_eq!(
+        (0..10).map(|d| count(&test, d)).collect::<Vec<_>>(),
+        [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    );
     assert_eq!(train.labels[..5], [5, 0, 4, 1, 9]);
     let mean = train.images.pixels.iter().map(|p| *p as f64).sum::<f64>() / train.images.pixels.len() as f64 / 255.0;
     assert_eq!(format!("{mean:.4}"), "0.1307");

@@ -51,8 +51,14 @@ fn array(path: &Path, axes: usize, what: &str) -> Result<Array, Error> {
     match magic {
         [0, 0, 8, n] if *n as usize == axes => (),
         [0, 0, 8, n] => return Err(wrong(format!("is an idx file of {n} axes, where {what} have {axes}"))),
-        [0, 0, 9 | 11..=14, _] => return Err(wrong(format!("is an idx file of numbers that are no bytes: not {what}"))),
-        _ => return Err(wrong(format!("is no idx file: it begins with {magic:02x?}, not with [00, 00, 08, {axes:02x}]"))),
+        [0, 0, 9 | 11..=14, _] => {
+            return Err(wrong(format!("is an idx file of numbers that are no bytes: not {what}")));
+        }
+        _ => {
+            return Err(wrong(format!(
+                "is no idx file: it begins with {magic:02x?}, not with [00, 00, 08, {axes:02x}]"
+            )));
+        }
     }
     let cut = || wrong("is cut off in its header: fetch it again".into());
     let (lengths, entries) = rest.split_at_checked(4 * axes).ok_or_else(cut)?;

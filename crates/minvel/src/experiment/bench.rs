@@ -7,6 +7,7 @@ use crate::{Error, file};
 use minvel_engine::{Device, Options, Precision};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::path::Path;
 use std::time::Duration;
 
 /// Where units are run one after another.
@@ -44,6 +45,11 @@ impl<'a> Bench<'a> {
         let cards = minvel_engine::cards().unwrap_or_default();
         let name = cards.into_iter().nth(index).map_or(String::new(), |card| format!(" ({})", card.name));
         format!("{}{name}, products in {}", self.device, self.precision)
+    }
+
+    /// The folder of the run, for what is too large for the ledger.
+    pub fn folder(&self) -> &Path {
+        self.ledger.run()
     }
 
     /// How long the units took, in the order in which they were asked for.

@@ -37,6 +37,11 @@ impl Ledger {
         Ok(Ledger { folder, purpose: purpose.to_string() })
     }
 
+    /// The folder of the run.
+    pub fn run(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
+    }
+
     /// What finished units must belong to.
     pub fn purpose(&self) -> &str {
         &self.purpose

@@ -1,0 +1,121 @@
+//! One auto-encoder of digits, trained by settings of one's own: what `minvel train vae|wae` does.
+//!
+//! **Source.** METHODS 4.6, 4.7. **Checked by** crates/cli/tests/train.rs.
+
+use super::digits::{Cell, Digits, Trained, curves};
+use super::{Bench, Config, Entry, Experiment, Findings};
+use crate::Error;
+use crate::autoencoder::{Evidence, ImportanceBound, Settings};
+use crate::eval::Estimate;
+use crate::report::{Figure, Row};
+use serde::{Deserialize, Serialize};
+
+/// A variational auto-encoder.
+pub const VAE: Entry = Entry {
+    name: "train-vae",
+    source: "METHODS 4.6",
+    about: "A variational auto-encoder of digits, with codes on any manifold",
+    settings: include_str!("../../../../experiments/train-vae.toml"),
+    check: |config| Ok(Box::new(Single::check(config)?)),
+    hidden: true,
+};
+
+/// A Wasserstein auto-encoder.
+pub const WAE: Entry = Entry {
+    name: "train-wae",
+    source: "METHODS 4.7",
+    about: "A Wasserstein auto-encoder of digits, with codes on any manifold",
+    settings: include_str!("../../../../experiments/train-wae.toml"),
+    ..VAE
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Single {
+    data: String,
+    seed: u64,
+    seeds: usize,
+    model: Settings,
+    evaluation: Evaluation,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Evaluation {
+    images: usize,
+    chains: usize,
+    temperatures: usize,
+    codes: usize,
+}
+
+/// −log p of test digits: by annealing, and the importance-weighted bound; means of each seed.
+#[derive(Serialize, Deserialize)]
+struct Scores {
+    annealed: Vec<f64>,
+    bound: Option<Vec<f64>>,
+}
+
+/// Digits of one program: chains of this many fit any memory.
+const GROUP: usize = 100;
+
+impl Single {
+    fn check(config: &Config) -> Result<Self, Error> {
+        let this: Single = config.read()?;
+        if this.seeds == 0 {
+            return Err(config.refuse("seeds", "must be positive"));
+        }
+        if this.evaluation.images > 0 && (this.evaluation.chains == 0 || this.evaluation.temperatures < 2) {
+            return Err(config.refuse("evaluation", "needs a chain and two temperatures, or no images"));
+        }
+        this.cell().learning()?;
+        Ok(this)
+    }
+
+    fn cell(&self) -> Cell {
+        let Settings { latent, posterior, matching, .. } = &self.model;
+        let title = format!("{posterior} posterior on {latent}, {} matching", matching.kind);
+        Cell { name: "model".into(), title, settings: self.model.clone() }
+    }
+
+    fn scores(&self, cell: &Cell, digits: &Digits, bench: &mut Bench) -> Result<Scores, Error> {
+        let Evaluation { images, chains, temperatures, codes } = self.evaluation;
+        let folder = bench.folder().to_path_buf();
+        bench.unit("likelihood", |desk| {
+            let (model, state, images) = (cell.model()?, cell.state(&folder)?, digits.binarised(images)?);
+            let means = |all: Vec<Vec<f64>>| -> Vec<f64> {
+                all.iter().map(|own| -own.iter().sum::<f64>() / own.len() as f64).collect()
+            };
+            let annealing = Evidence::on(&model.latent, temperatures, chains, GROUP);
+            let annealed = means(annealing.log_likelihoods(&model, &state, &images, self.seed, desk)?);
+            let bound = match codes {
+                0 => None,
+                codes => ImportanceBound { codes, group: GROUP }.bounds(&model, &state, &images, self.seed, desk)?,
+            };
+            Ok(Scores { annealed, bound: bound.map(means) })
+        })
+    }
+}
+
+impl Experiment for Single {
+    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
+        let digits = Digits::new(&self.data, self.seed);
+        let cell = self.cell();
+        bench.plan(if self.evaluation.images > 0 { 2 } else { 1 });
+        let trained: Trained = cell.train(bench, &digits, (self.seed, self.seeds))?;
+        let estimate = |values: &[f64]| Estimate::of(values.iter().copied());
+        let row = |name: &str, values: &[f64]| Row::new(name, estimate(values), self.seeds).unit("nats");
+        let mut rows = vec![row("loss at the end of training", &trained.late_losses())];
+        if self.evaluation.images > 0 {
+            let scores = self.scores(&cell, &digits, bench)?;
+            rows.push(row("−log p(x) of test digits, by annealing", &scores.annealed));
+            if let Some(bound) = &scores.bound {
+                rows.push(row("−log p(x) of test digits, importance-weighted bound", bound));
+            }
+        }
+        let caption = "Loss of encoder and decoder, mean over seeds.";
+        let mut figures = trained.figures(&cell);
+        figures.push(Figure::new("learning", caption, curves("", &[(&cell, &trained)])));
+        let notes = trained.training.divergences.iter().map(ToString::to_string).collect();
+        Ok(Findings { rows, figures, notes })
+    }
+}
