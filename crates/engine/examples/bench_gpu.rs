@@ -49,9 +49,11 @@ fn main() {
 
 fn write_sources(folder: &str, name: &str, step: Step, options: &Options) {
     let built = Built::new(step, options.replicas);
+    let start = Instant::now();
     let sources = built.graph.cuda_source::<f32>(&built.outputs, &built.updates, options);
     let (summary, kernels) = sources.split_last().expect("at least the summary");
-    println!("{name}: {} kernels\n{summary}", kernels.len());
+    let planned = start.elapsed().as_secs_f64() * 1e3;
+    println!("{name}: {} kernels, planned in {planned:.1} ms\n{summary}", kernels.len());
     for (i, kernel) in kernels.iter().enumerate() {
         std::fs::write(format!("{folder}/{name}-{i:02}.cu"), kernel).expect("the folder can be written");
     }

@@ -2,6 +2,8 @@
 //!
 //! Nothing of CUDA is needed to build this: the driver and the run-time compiler are looked for when a GPU is asked for.
 
+mod arguments;
+mod compile;
 mod driver;
 mod emit;
 mod nvrtc;

@@ -37,6 +37,11 @@ const ROWS: usize = 200;
 
 impl Training {
     fn new(h: usize) -> Self {
+        Self::with(h, 0.1, 1e-3)
+    }
+
+    /// With a step size ε and a learning rate.
+    fn with(h: usize, eps: f64, rate: f64) -> Self {
         let g: &'static Graph = Box::leak(Box::new(Graph::new()));
         let shapes =
             vec![("w1", [2, h]), ("b1", [1, h]), ("w2", [h, h]), ("b2", [1, h]), ("w3", [h, 2]), ("b3", [1, 2])];
@@ -48,12 +53,11 @@ impl Training {
             let b = (a.matmul(w[2]) + flat(w[3])).tanh();
             (b.matmul(w[4]) + flat(w[5])).dot(x)
         };
-        let eps = 0.1f64;
         let u = (2.0 * eps).sqrt() * g.normal_like(0, x);
         let de = grad(energy(x), &[x])[0];
         let moved = x - 0.5 * eps * de + u;
         let loss = (-2.0 / eps * (energy(moved) - energy(x) - u.dot(de)) + 0.1 * energy(x).square()).mean_rows();
-        let updates = Optimiser::adam(1e-3).minimise(loss, &w);
+        let updates = Optimiser::adam(rate).minimise(loss, &w);
         let x = Stream::new(Key::new(1, 0), 0).samples(Draw::Normal).take(ROWS * 2).collect();
         Training { graph: g, loss, updates, shapes, x }
     }
@@ -244,4 +248,56 @@ fn a_small_step_is_few_kernels() {
     let sources = training.graph.cuda_source::<f32>(&[training.loss], &training.updates.updates, &options);
     println!("{}", sources.last().expect("a summary"));
     assert!(sources.len() - 1 <= 13, "{} kernels", sources.len() - 1);
+}
+
+#[test]
+fn programs_that_differ_in_constants_share_their_kernels() {
+    let kernels = |training: &Training, options: &Options| {
+        let updates = &training.updates.updates;
+        let mut single = training.graph.cuda_source::<f32>(&[training.loss], updates, options);
+        let mut double = training.graph.cuda_source::<f64>(&[training.loss], updates, options);
+        single.pop(); // what each computes
+        double.pop();
+        [single, double].concat()
+    };
+    for replicas in [1, 10] {
+        let options = Options { replicas, ..cpu() };
+        let one = kernels(&Training::with(100, 0.1, 1e-3), &options);
+        assert!(one == kernels(&Training::with(100, 3e-4, 0.02), &options), "the text depends on constants");
+        // Equal numbers in different roles are one node; that concerns few kernels.
+        let other = kernels(&Training::with(100, 0.5, 0.5), &options);
+        let shared = other.iter().filter(|k| one.contains(k)).count();
+        println!("{shared} of {} kernels are shared with a program whose constants are special", one.len());
+        assert!(shared * 2 > one.len());
+        // The test would notice: another width is another text.
+        assert!(kernels(&Training::with(96, 0.1, 1e-3), &options).iter().all(|k| !one.contains(k)));
+    }
+}
+
+#[test]
+fn constants_reach_a_shared_kernel() {
+    let Some(options) = gpu("constants as arguments") else { return };
+    let g = Graph::new();
+    let x = g.input("x", [5]);
+    let values = [3.25f32, -1.5, 0.0, 7.0, 1e-3];
+    for (a, b) in [(0.1, -3.7), (1e-30, 1e8), (0.3, 0.3)] {
+        let y = a * x + b;
+        let run = |options: &Options| {
+            let mut program = g.compile::<f64>(&[y], &[], options);
+            let x: Vec<f64> = values.map(f64::from).to_vec();
+            program.run(&mut State::new(1), &[("x", &x)], Clock { seed: 0, step: 0 });
+            let exact = program.output(0).to_vec();
+            let mut program = g.compile::<f32>(&[y], &[], options);
+            program.run(&mut State::new(1), &[("x", &values)], Clock { seed: 0, step: 0 });
+            (exact, program.output(0).to_vec())
+        };
+        let ((double, single), (double_cpu, single_cpu)) = (run(&options), run(&cpu()));
+        for (i, &x) in values.iter().enumerate() {
+            // One rounding more or less, of the product and of the sum: additions may be fused.
+            let size = (a * f64::from(x)).abs() + b.abs();
+            assert!((double[i] - double_cpu[i]).abs() <= f64::EPSILON * size, "{double:?} {double_cpu:?}");
+            let difference = f64::from(single[i]) - f64::from(single_cpu[i]);
+            assert!(difference.abs() <= f64::from(f32::EPSILON) * size, "{single:?} {single_cpu:?}");
+        }
+    }
 }

@@ -304,6 +304,10 @@ pub(super) struct Code {
     function: sys::CUfunction,
 }
 
+// SAFETY: modules and their functions do not change once loaded, and may be used from any thread.
+unsafe impl Send for Code {}
+unsafe impl Sync for Code {}
+
 impl Code {
     /// Loads machine code with one kernel, `step_kernel`, that uses some bytes of shared memory.
     pub fn load(gpu: &Arc<Gpu>, code: &[u8], shared: usize) -> Result<Code, Trouble> {

@@ -6,6 +6,7 @@
 mod moves;
 mod random;
 
+use super::arguments::{constant, literal};
 use super::parts::Place;
 use crate::graph::{Id, Node};
 use crate::op::{Binary, Op, Unary};
@@ -123,14 +124,7 @@ impl<'a> Emitter<'a> {
 
     /// A number in the program's precision.
     pub fn literal(&self, value: f64) -> String {
-        let rounded = if self.single { f64::from(value as f32) } else { value };
-        match rounded {
-            x if x.is_nan() => "real(__int_as_float(0x7fc00000))".into(),
-            x if x == f64::INFINITY => "real(__int_as_float(0x7f800000))".into(),
-            x if x == f64::NEG_INFINITY => "real(__int_as_float(0xff800000))".into(),
-            _ if self.single => format!("{:?}f", value as f32),
-            x => format!("{x:?}"),
-        }
+        literal(value, self.single)
     }
 
     // ------------------------------------------------------------------------------------------------- indices
@@ -210,7 +204,7 @@ impl<'a> Emitter<'a> {
     pub fn value(&mut self, id: Id, spot: Spot) -> String {
         let node = &self.nodes[id as usize];
         if let Op::Fill(bits) = node.op {
-            return self.literal(f64::from_bits(bits));
+            return constant(id, f64::from_bits(bits), self.single);
         }
         let spot = spot.canonical(&node.shape);
         let key = (id, spot);
@@ -236,11 +230,11 @@ impl<'a> Emitter<'a> {
         self.reads.insert(id);
         if let Some((first, i)) = self.fours(spot, shape) {
             let flat = self.flat(&first, shape);
-            let four = self.bind("Four", format!("*(const Four*)(b{id} + p{id} + {})", flat.text()));
+            let four = self.bind("Four", format!("*(const Four*)(b@{id} + p@{id} + {})", flat.text()));
             return format!("{four}.x[{i}]");
         }
         let flat = self.flat(spot, shape);
-        self.bind("real", format!("b{id}[p{id} + {}]", flat.text()))
+        self.bind("real", format!("b@{id}[p@{id} + {}]", flat.text()))
     }
 
     /// If a place is one of four neighbours in memory that start at a multiple of four: the first, and which it is.
@@ -257,7 +251,11 @@ impl<'a> Emitter<'a> {
     }
 
     fn compute(&mut self, id: Id, node: &Node, spot: &Spot) -> String {
-        let same = |e: &mut Self, k: usize| e.value(node.args[k], spot.clone());
+        // A constant is told from others by who uses it, not by its value.
+        let same = |e: &mut Self, k: usize| match e.nodes[node.args[k] as usize].op {
+            Op::Fill(bits) => constant(format_args!("{id}_{k}"), f64::from_bits(bits), e.single),
+            _ => e.value(node.args[k], spot.clone()),
+        };
         match &node.op {
             Op::Unary(u) => {
                 let x = same(self, 0);
@@ -265,7 +263,10 @@ impl<'a> Emitter<'a> {
             }
             Op::Binary(b) => {
                 let (x, y) = (same(self, 0), same(self, 1));
-                self.bind("real", binary(*b, &x, &y))
+                // Which argument of a sum comes first depends on which was made first, perhaps for another purpose.
+                let swap = matches!(b, Binary::Add | Binary::Mul)
+                    && matches!(self.nodes[node.args[1] as usize].op, Op::Fill(_));
+                self.bind("real", if swap { binary(*b, &y, &x) } else { binary(*b, &x, &y) })
             }
             Op::Select => {
                 let [c, x, y] = [0, 1, 2].map(|k| same(self, k));

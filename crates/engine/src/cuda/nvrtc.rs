@@ -129,7 +129,7 @@ impl Nvrtc {
 }
 
 /// 128 bits of FNV-1a, in two halves started apart: names files, promises nothing to an adversary.
-fn fingerprint(bytes: &[u8]) -> String {
+pub(super) fn fingerprint(bytes: &[u8]) -> String {
     let hash = |start: u64| bytes.iter().fold(start, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01B3));
     format!("{:016x}{:016x}", hash(0xCBF2_9CE4_8422_2325), hash(0x9AE1_6A3B_2F90_404F))
 }

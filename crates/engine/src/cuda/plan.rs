@@ -1,5 +1,6 @@
 //! A program for the GPU: its kernels as source, and where everything lives.
 
+use super::arguments::Arguments;
 use super::parts::{Arithmetic, Kind, Partition};
 use super::write;
 use crate::cpu::{Named, pack};
@@ -28,6 +29,8 @@ pub(super) enum Param {
     Pointer(Home),
     /// Distance between replicas.
     Stride(Home),
+    /// A number in the program's precision, as bits.
+    Constant(u64),
 }
 
 /// One launch of a step.
@@ -73,7 +76,7 @@ impl Names {
     pub fn stride(&self, partition: &Partition, id: Id) -> String {
         match (self.homes[&id], &partition.node(id).op) {
             (_, Op::Table(_)) => "0".to_string(),
-            (home, _) if self.shared(home) => format!("s{id}"),
+            (home, _) if self.shared(home) => format!("s@{id}"),
             _ => partition.node(id).shape.len().to_string(),
         }
     }
@@ -141,12 +144,12 @@ impl Plan {
             let shape = partition.node(id).shape.clone();
             let at = self.take(shape.len() * partition.replicas);
             self.outputs.push((at, shape));
-            names.store(id, format!("out{k}"), Home::Memory(at), partition);
+            names.store(id, format!("out@{k}"), Home::Memory(at), partition);
         }
         for (variable, value) in &partition.updates {
             let slot = slots[variable];
             self.updated.push(slot);
-            names.store(*value, format!("next{slot}"), Home::Next(slot), partition);
+            names.store(*value, format!("next@{slot}"), Home::Next(slot), partition);
         }
         names.updated = self.updated.clone();
         self.pack(partition, &mut names);
@@ -198,7 +201,7 @@ impl Plan {
                 names.partials.insert(buffer - first_partial, home);
             } else {
                 names.homes.insert(buffer as Id, home);
-                names.targets.entry(buffer as Id).or_default().push((format!("h{buffer}"), home));
+                names.targets.entry(buffer as Id).or_default().push((format!("h@{buffer}"), home));
             }
         }
         self.memory += total;
@@ -206,30 +209,25 @@ impl Plan {
 
     /// The kernel of one level: its parts side by side.
     fn kernel(&mut self, partition: &Partition, names: &Names, level: usize) -> Kernel {
-        let mut params: Vec<(String, Param)> = vec![];
-        let mut declare = |text: String, param: Param| {
-            if !params.iter().any(|(t, _)| *t == text) {
-                params.push((text, param));
-            }
-        };
+        let mut known: HashMap<String, Param> = HashMap::new();
         let (mut blocks, mut shared, mut random, mut body) = (0, 0, false, String::new());
         let _ = write!(self.summary, "kernel {level}:");
         for (number, part) in partition.parts.iter().enumerate().filter(|(_, p)| p.level == level) {
             let code = write::part(partition, number, Some(names));
             for id in &code.reads {
                 let home = names.homes[id];
-                declare(format!("const real* __restrict__ b{id}"), Param::Pointer(home));
+                known.insert(format!("b@{id}"), Param::Pointer(home));
                 if names.shared(home) {
-                    declare(format!("const i64 s{id}"), Param::Stride(home));
+                    known.insert(format!("s@{id}"), Param::Stride(home));
                 }
             }
             let stored: BTreeSet<Id> = part.nodes.iter().chain(&part.copies).copied().collect();
             for (name, home) in stored.iter().filter_map(|id| names.targets.get(id)).flatten() {
-                declare(format!("real* __restrict__ {name}"), Param::Pointer(*home));
+                known.insert(name.clone(), Param::Pointer(*home));
             }
             for number in part.sums.into_iter().chain([number]) {
                 if let Some(&home) = names.partials.get(&number) {
-                    declare(format!("real* __restrict__ w{number}"), Param::Pointer(home));
+                    known.insert(format!("w@{number}"), Param::Pointer(home));
                 }
             }
             let _ = write!(body, "if (block < {}) {{\n{}return;\n}}\nblock -= {0};\n", code.blocks, code.text);
@@ -239,15 +237,17 @@ impl Plan {
             random |= code.random;
         }
         self.summary.push('\n');
-        let list: String = params.iter().map(|(text, _)| format!(", {text}")).collect();
+        let mut arguments = Arguments::new(known, partition.arithmetic.single);
+        let body = arguments.rename(&body);
         let clock = if random { "const u32 step = clock[0] + offset;\n" } else { "" };
         let real = if partition.arithmetic.single { "float" } else { "double" };
         let source = format!(
             "typedef {real} real;\n{}\nextern \"C\" __global__ void __launch_bounds__(THREADS) step_kernel(const u32* __restrict__ clock, \
-             const u32 offset, const u32* __restrict__ keys{list}) {{\nBEGIN\nint block = blockIdx.x;\n{clock}{body}}}\n",
-            include_str!("prelude.cu")
+             const u32 offset, const u32* __restrict__ keys{}) {{\nBEGIN\nint block = blockIdx.x;\n{clock}{body}}}\n",
+            include_str!("prelude.cu"),
+            arguments.list()
         );
-        Kernel { source, blocks, shared, params: params.into_iter().map(|(_, p)| p).collect() }
+        Kernel { source, blocks, shared, params: arguments.params }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Runs a plan on a card: kernels compiled at once, steps recorded as graphs, values left where they are.
 
 use super::Trouble;
+use super::compile::compile;
 use super::driver::{Code, Gpu, Graph, Memory, Stream};
-use super::nvrtc::Nvrtc;
 use super::plan::{Home, Param, Plan};
 use crate::cpu::{Clock, Named};
 use crate::math::Real;
@@ -10,9 +10,7 @@ use crate::random::Key;
 use crate::state::{Lazy, Remote, State, Value};
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::num::NonZero;
-use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Steps recorded in one graph, when many are run (even: variables are where they were before).
 const BATCH: u32 = 16;
@@ -58,7 +56,7 @@ struct Input {
 /// The state of a program on a card.
 pub(crate) struct Executor<T> {
     graphs: HashMap<(usize, u32), Graph>,
-    kernels: Vec<Rc<Code>>,
+    kernels: Vec<Arc<Code>>,
     plan: Plan,
     memory: Memory,
     inputs: Vec<Input>,
@@ -77,7 +75,7 @@ pub(crate) struct Executor<T> {
 impl<T: Real> Executor<T> {
     pub(super) fn new(plan: Plan, index: usize, replicas: usize) -> Result<Self, Trouble> {
         let gpu = Gpu::open(index)?;
-        let kernels = compile(&gpu, &plan)?;
+        let kernels = compile(&gpu, &plan.kernels)?;
         let stream = Arc::new(Stream::new(&gpu)?);
         let memory = Memory::new(&gpu, plan.memory * size_of::<T>())?;
         for (at, values) in &plan.constants {
@@ -305,38 +303,7 @@ impl<T: Real> Executor<T> {
                 self.plan.variables[slot].shape.len() as u64
             }
             Param::Stride(_) => 0,
+            Param::Constant(bits) => bits,
         }
     }
-}
-
-/// Compiles all kernels, each once, on all cores.
-fn compile(gpu: &Arc<Gpu>, plan: &Plan) -> Result<Vec<Rc<Code>>, Trouble> {
-    let nvrtc = Nvrtc::find()?;
-    let arch = gpu.card.capability.0 * 10 + gpu.card.capability.1;
-    let mut distinct: Vec<&str> = plan.kernels.iter().map(|k| k.source.as_str()).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let machine: Mutex<HashMap<&str, Result<Vec<u8>, Trouble>>> = Mutex::new(HashMap::new());
-    let queue = Mutex::new(distinct.iter());
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 0..cores.min(distinct.len()) {
-            scope.spawn(|| {
-                let next = || queue.lock().ok()?.next().copied();
-                while let Some(source) = next() {
-                    let made = nvrtc.compile(source, arch);
-                    if let Ok(mut all) = machine.lock() {
-                        all.insert(source, made);
-                    }
-                }
-            });
-        }
-    });
-    let mut machine = machine.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let mut loaded: HashMap<&str, Rc<Code>> = HashMap::new();
-    for (source, made) in machine.drain() {
-        let shared = plan.kernels.iter().filter(|k| k.source == source).map(|k| k.shared).max().unwrap_or(0);
-        loaded.insert(source, Rc::new(Code::load(gpu, &made?, shared)?));
-    }
-    Ok(plan.kernels.iter().map(|k| loaded[k.source.as_str()].clone()).collect())
 }

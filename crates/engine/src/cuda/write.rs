@@ -1,5 +1,6 @@
 //! Parts as CUDA C: what a block does for each kind of part.
 
+use super::arguments::constant;
 use super::emit::{Emitter, Ix, Spot};
 use super::parts::{Kind, Part, Partition, named_spot, quad_spots, row_spots};
 use super::plan::Names;
@@ -66,6 +67,11 @@ impl Writer<'_> {
         e.body
     }
 
+    /// A number that is no node's.
+    fn constant(&self, owner: std::fmt::Arguments, value: f64) -> String {
+        constant(owner, value, self.partition.arithmetic.single)
+    }
+
     fn finished(&self, blocks: usize, shared: usize, needs: Needs, head: &str, rest: &str) -> Code {
         let mut text = head.to_string();
         for &id in &needs.reads {
@@ -73,7 +79,7 @@ impl Writer<'_> {
                 Some(names) => names.stride(self.partition, id),
                 None => String::new(),
             };
-            let _ = writeln!(text, "const i64 p{id} = (i64)r * {stride};");
+            let _ = writeln!(text, "const i64 p@{id} = (i64)r * {stride};");
         }
         text.push_str(rest);
         Code { blocks, shared, text, reads: needs.reads, random: needs.random }

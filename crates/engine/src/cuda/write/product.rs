@@ -45,7 +45,8 @@ impl Writer<'_> {
                 self.loader(p, term, false, &lead_names, &mut needs),
             );
             if term.scale != scale {
-                let _ = writeln!(products, "tile.scale(real({:?}));", scale / term.scale);
+                let factor = self.constant(format_args!("s{}_{i}", self.number), scale / term.scale);
+                let _ = writeln!(products, "tile.scale({factor});");
                 scale = term.scale;
             }
             let (how, size) = (format!("{}, {}", left.how(), right.how()), format!("m0, {height}, n0, {width}"));
@@ -82,13 +83,14 @@ impl Writer<'_> {
             let place = format!("const int e = (turn * THREADS + threadIdx.x) * {step};\n{bound}{place}");
             format!("{head}{place}{test}{{\n{}{own}{body}}}\n}}\n", self.entry(p, four))
         };
-        let own = |e: &str| format!("real({:?}) * tile.entry(shared, {e})", p.factor());
+        let factor = self.constant(format_args!("f{}", self.number), p.factor());
+        let own = |e: &str| format!("{factor} * tile.entry(shared, {e})");
         let epilogue = if p.splits > 1 {
             let place = self.scope(&mut needs, "", |e| {
                 let shape = &self.part.shape;
                 let flat = e.flat(&named_spot(shape), shape).text();
                 let piece = format!("((i64)r * {} + split) * {} + {flat}", p.splits, shape.len());
-                let _ = writeln!(e.body, "w{}[{piece}] = tile.entry(shared, e);", self.number);
+                let _ = writeln!(e.body, "w@{}[{piece}] = tile.entry(shared, e);", self.number);
             });
             each(&place, "")
         } else if p.thin() {
@@ -121,7 +123,7 @@ impl Writer<'_> {
         let fast = direct.as_ref().is_some_and(|d| d.k_is_fast());
         if let Some(d) = direct {
             needs.reads.insert(d.root);
-            let mut address = format!("b{0} + p{0} + {1} + (i64)x * {2} + (i64)k * {3}", d.root, d.offset, d.x, d.k);
+            let mut address = format!("b@{0} + p@{0} + {1} + (i64)x * {2} + (i64)k * {3}", d.root, d.offset, d.x, d.k);
             for (ix, stride) in lead.iter().zip(&d.lead) {
                 let _ = write!(address, " + {} * {stride}", ix.text());
             }

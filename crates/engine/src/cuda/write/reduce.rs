@@ -40,7 +40,9 @@ impl Writer<'_> {
             "real sum = {start};\n#pragma unroll 4\nfor ({range}) {{\n{inner}sum = {join}(sum, {value});\n}}\n"
         );
         let scale = match r.over {
-            Over::Partials(bits) if bits != 1f64.to_bits() => format!("real({:?}) * ", f64::from_bits(bits)),
+            Over::Partials(bits) if bits != 1f64.to_bits() => {
+                format!("{} * ", self.constant(format_args!("f{}", self.number), f64::from_bits(bits)))
+            }
             _ => String::new(),
         };
         let _ = write!(
@@ -50,7 +52,7 @@ impl Writer<'_> {
             r.lanes, r.fast
         );
         if r.splits > 1 {
-            let _ = writeln!(rest, "w{}[((i64)r * {} + split) * {len} + entry] = own;", self.number, r.splits);
+            let _ = writeln!(rest, "w@{}[((i64)r * {} + split) * {len} + entry] = own;", self.number, r.splits);
         } else {
             rest.push_str(&self.scope(&mut needs, "", |e| self.results(e, single_spot)));
         }
@@ -63,7 +65,7 @@ impl Writer<'_> {
         let k = Ix::name("k");
         let node = |id: Id| self.partition.node(id);
         if let (Over::Partials(_), Some(from)) = (r.over, self.part.sums) {
-            let value = format!("w{from}[((i64)r * {} + k) * {} + entry]", r.length, self.part.shape.len());
+            let value = format!("w@{from}[((i64)r * {} + k) * {} + entry]", r.length, self.part.shape.len());
             return (String::new(), value);
         }
         // The halves of a split reduction have no anchor; what they reduce is found at the second.

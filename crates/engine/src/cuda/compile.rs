@@ -1,0 +1,69 @@
+//! Kernels as code on the card: compiled on all cores, each once in a process.
+
+use super::Trouble;
+use super::driver::{Code, Gpu};
+use super::nvrtc::{Nvrtc, fingerprint};
+use super::plan::Kernel;
+use std::collections::HashMap;
+use std::num::NonZero;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+
+/// What tells kernels apart: the card, the bytes of shared memory, and the source.
+type Key = (usize, usize, String);
+
+/// What this process has loaded. Programs come and go, often of equal structure: their kernels stay.
+static LOADED: LazyLock<Mutex<HashMap<Key, Arc<Code>>>> = LazyLock::new(Mutex::default);
+/// More kernels than this stay only as long as a program has them (each takes about a tenth of a megabyte).
+const STAY: usize = 2048;
+
+fn loaded() -> MutexGuard<'static, HashMap<Key, Arc<Code>>> {
+    LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The code of all kernels, in order.
+pub(super) fn compile(gpu: &Arc<Gpu>, kernels: &[Kernel]) -> Result<Vec<Arc<Code>>, Trouble> {
+    let key = |k: &Kernel| (gpu.card.index, k.shared, fingerprint(k.source.as_bytes()));
+    let keys: Vec<Key> = kernels.iter().map(key).collect();
+    let mut code: HashMap<&Key, Arc<Code>> = HashMap::new();
+    let mut missing: HashMap<&Key, &Kernel> = HashMap::new();
+    {
+        let loaded = loaded();
+        for (key, kernel) in keys.iter().zip(kernels) {
+            match loaded.get(key) {
+                Some(found) => drop(code.insert(key, found.clone())),
+                None => drop(missing.insert(key, kernel)),
+            }
+        }
+    }
+    let made = build(gpu, missing.into_iter().collect())?;
+    let mut loaded = loaded();
+    if loaded.len() + made.len() > STAY {
+        loaded.retain(|_, code| Arc::strong_count(code) > 1);
+    }
+    for (key, made) in made {
+        loaded.insert(key.clone(), made.clone());
+        code.insert(key, made);
+    }
+    Ok(keys.iter().map(|key| code[key].clone()).collect())
+}
+
+/// Compiles kernels, or finds them in the cache, and loads them.
+fn build<'k>(gpu: &Arc<Gpu>, kernels: Vec<(&'k Key, &Kernel)>) -> Result<Vec<(&'k Key, Arc<Code>)>, Trouble> {
+    if kernels.is_empty() {
+        return Ok(vec![]);
+    }
+    let nvrtc = Nvrtc::find()?;
+    let arch = gpu.card.capability.0 * 10 + gpu.card.capability.1;
+    let one = |kernel: &Kernel| Code::load(gpu, &nvrtc.compile(&kernel.source, arch)?, kernel.shared).map(Arc::new);
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get).min(kernels.len());
+    let queue = Mutex::new(kernels.into_iter());
+    let work = || {
+        let next = || queue.lock().ok()?.next();
+        std::iter::from_fn(next).map(|(key, kernel)| Ok((key, one(kernel)?))).collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        let made = workers.into_iter().flat_map(|w| w.join().expect("no worker panics"));
+        made.collect()
+    })
+}
