@@ -8,6 +8,7 @@
 
 mod bessel;
 mod eigen;
+mod factor;
 mod gamma;
 mod normal;
 mod sphere;
@@ -18,6 +19,7 @@ pub use bessel::{
     log_bessel_k, log_bessel_k_scaled,
 };
 pub use eigen::Eigen;
+pub use factor::{semidefinite_root, singular_values};
 pub use gamma::log_gamma;
 pub use normal::{erf, erfc, normal_cdf};
 pub use sphere::{
