@@ -7,12 +7,16 @@
 //! **Error.** Standard errors are estimates themselves, by a relative 1/√(2n) for n normal samples.
 //! **Checked by** tests/eval.rs.
 
+mod features;
+mod fid;
 mod frechet;
 mod goodness;
 mod line;
 mod moments;
 mod on_grid;
 
+pub use features::{Features, Lenet, Origin, Schooling};
+pub use fid::{Fid, Reference};
 pub use frechet::{Normal, Scatter};
 pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit};
 pub use line::Line;

@@ -258,7 +258,7 @@ pub fn sha256(path: &Path) -> Result<String, Error> {
     Ok(hexadecimal(&bytes.hash.finalize()))
 }
 
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, b| {
         let _ = write!(text, "{b:02x}");
         text
