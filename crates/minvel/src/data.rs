@@ -42,7 +42,7 @@ pub use coordinates::Coordinates;
 pub use dataset::{Dataset, LEAST_ROWS, Provenance, Request};
 pub use images::{Images, Labelled};
 pub use layout::{Layout, Units};
-pub(crate) use table::hexadecimal;
 pub use split::{Split, distinct_rows, leaked_share};
+pub(crate) use table::hexadecimal;
 pub use table::{Column, Options, Table};
 pub use write::{append_columns, check_name, write_table};

@@ -5,6 +5,7 @@
 
 mod axis;
 mod bars;
+mod base64;
 mod cloud;
 pub mod coastline;
 pub mod colour;
@@ -12,6 +13,7 @@ pub mod density;
 mod disk;
 mod field;
 mod font;
+mod grid;
 mod heat;
 pub mod learning;
 mod lines;
@@ -33,6 +35,7 @@ pub use bars::{Bins, Histogram};
 pub use cloud::Cloud;
 pub use disk::{Disk, geodesic};
 pub use field::{Contour, Field};
+pub use grid::Grid;
 pub use heat::Heat;
 pub use lines::{Guide, Lines};
 pub use maps::{Map, Maps};
@@ -72,6 +75,8 @@ pub enum Plot {
     Matrix(Matrix),
     /// Numbers with errors, one below another.
     Ranking(Ranking),
+    /// Small images in rows and columns.
+    Grid(Grid),
     /// Several figures side by side.
     Row {
         /// From left to right.
@@ -114,6 +119,7 @@ impl Plot {
             Plot::Histogram(histogram) => histogram.height(width),
             Plot::Matrix(matrix) => matrix.height(width),
             Plot::Ranking(ranking) => ranking.height(width),
+            Plot::Grid(grid) => grid.height(width),
             Plot::Row { plots } => plots.iter().map(|p| p.height(width / plots.len() as f64)).fold(0.0, f64::max),
         }
     }
@@ -129,6 +135,7 @@ impl Plot {
             Plot::Histogram(histogram) => histogram.draw(scene, area),
             Plot::Matrix(matrix) => matrix.draw(scene, area),
             Plot::Ranking(ranking) => ranking.draw(scene, area),
+            Plot::Grid(grid) => grid.draw(scene, area),
             Plot::Row { plots } => {
                 let names = |plot: &Plot| match plot {
                     Plot::Lines(lines) => lines.names(area.width / plots.len() as f64),

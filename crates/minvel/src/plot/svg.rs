@@ -1,5 +1,6 @@
 //! Scenes as SVG.
 
+use super::base64;
 use super::png::{self, RIM};
 use super::scene::{Anchor, Dots, Paint, Picture, Scene, Shape, Stroke, Text};
 use std::fmt::Write;
@@ -100,7 +101,7 @@ fn discs(dots: &Dots) -> String {
 
 fn pixels(picture: &Picture) -> String {
     let area = picture.area;
-    let data = base64(&png::encode(picture.columns, picture.rows, &picture.pixels));
+    let data = base64::encode(&png::encode(picture.columns, picture.rows, &picture.pixels));
     let (x, y, width, height) = (number(area.x), number(area.y), number(area.width), number(area.height));
     format!(
         "<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"none\" \
@@ -134,18 +135,4 @@ fn number(x: f64) -> String {
 /// Text for XML and HTML.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// RFC 4648.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let word = (0..3).fold(0u32, |word, i| word << 8 | *three.get(i).unwrap_or(&0) as u32);
-        for i in 0..4 {
-            let digit = DIGITS[(word >> (18 - 6 * i) & 63) as usize] as char;
-            out.push(if i <= three.len() { digit } else { '=' });
-        }
-    }
-    out
 }

@@ -102,7 +102,9 @@ fn tridiagonal_eigenvalues(mut d: Vec<f64>, mut e: Vec<f64>) -> Vec<f64> {
     for l in 0..n {
         loop {
             // the block l..=m that does not fall apart; the scale keeps zero diagonals from asking for the impossible
-            let splits = |m: &usize| e[*m].abs() <= 0.5 * f64::EPSILON * (d[*m].abs() + d[*m + 1].abs()).max(f64::EPSILON * size);
+            let splits = |m: &usize| {
+                e[*m].abs() <= 0.5 * f64::EPSILON * (d[*m].abs() + d[*m + 1].abs()).max(f64::EPSILON * size)
+            };
             let m = (l..n - 1).find(splits).unwrap_or(n - 1);
             if m == l {
                 break;

@@ -195,7 +195,8 @@ impl Lenet {
     /// The weights of the first root that has them: `$MINVEL_DATA`, then the user's cache folder.
     pub fn find() -> Result<Lenet, Error> {
         let mut paths = catalogue::roots().into_iter().map(|root| root.join("weights").join("lenet.safetensors"));
-        let missing = || Error::config("there are no weights of LeNet on this machine: make them by `minvel train lenet`");
+        let missing =
+            || Error::config("there are no weights of LeNet on this machine: make them by `minvel train lenet`");
         Lenet::read(&paths.find(|path| path.is_file()).ok_or_else(missing)?)
     }
 

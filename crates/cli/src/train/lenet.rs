@@ -1,0 +1,83 @@
+//! `minvel train lenet`: the network whose features FID compares on MNIST.
+
+use crate::progress::Bars;
+use crate::{Failure, place};
+use clap::Args;
+use minvel::data::mnist;
+use minvel::eval::{Features, Lenet, Schooling};
+use minvel::report::format;
+use minvel::train::Desk;
+use minvel::{Device, Error, file};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Train LeNet on MNIST: the features that FID compares there.
+///
+/// As the paper's code did it: 55000 digits, the first 5000 held out, batches of 64, ten epochs. The same seed gives the
+/// same weights, bit by bit on a processor. Interrupted, the same command goes on.
+#[derive(Args)]
+pub struct Arguments {
+    /// File to write [default: weights/lenet.safetensors in the user's cache folder, where FID looks for it].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Folder of the four files of MNIST [default: see `minvel data path mnist`].
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Seed of all randomness.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Passes over the digits.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    epochs: u32,
+    /// Where it learns: auto, cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    device: Device,
+    /// Threads; all cores if not given. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    place::check_device(arguments.device).map_err(Failure::Input)?;
+    let nowhere = || Error::config("there is no cache folder, as HOME is not set: give a file by --out");
+    let out = arguments.out.clone().or_else(Lenet::home).ok_or_else(nowhere).map_err(Failure::Input)?;
+    let folder = arguments.data.as_deref();
+    let (train, test) = (mnist::train(folder).map_err(Failure::Input)?, mnist::test(folder).map_err(Failure::Input)?);
+    let schooling = Schooling { seed: arguments.seed, epochs: arguments.epochs, ..Schooling::default() };
+    let place = workplace(&out);
+    file::create_folder(&place).map_err(Failure::Work)?;
+    let bars = Bars::new("LeNet on MNIST");
+    let purpose = format!("{schooling:?} on {}", train.images.sha256);
+    let mut desk = Desk::new(&bars, crate::stop::on_signal(), &place, &purpose);
+    (desk.threads, desk.device) = (arguments.threads, arguments.device);
+    let outcome = Lenet::train(&train, &test, &schooling, &desk);
+    bars.finish();
+    let network = outcome.map_err(|error| match error {
+        Error::Interrupted => Failure::Interrupted("interrupted; the same command goes on".into()),
+        error => Failure::Work(error),
+    })?;
+    network.write(&out).map_err(Failure::Work)?;
+    std::fs::remove_dir_all(&place).map_err(|e| Failure::Work(Error::file(&place, "remove", e)))?;
+    let (origin, seconds) = (&network.origin, desk.seconds());
+    match arguments.json {
+        true => println!("{}", json!({ "out": out, "sha256": network.sha256(), "seconds": seconds, "origin": origin })),
+        false => {
+            let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+            let (test, held_out) = (percent(origin.test_error), percent(origin.held_out_error));
+            println!("test error {test}, held-out error {held_out} after {} steps", origin.steps);
+            println!("{}. Weights: {}", format::duration(seconds), out.display());
+        }
+    }
+    Ok(())
+}
+
+/// Folder of the checkpoints, beside the file.
+fn workplace(out: &Path) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".training");
+    PathBuf::from(name)
+}
