@@ -289,3 +289,20 @@ fn a_point_that_may_vanish_is_refused() {
     let x = 2.0 * g.input_rows("z", 3, [2]);
     let _ = grad(x.sum(-1), &[x]);
 }
+
+#[test]
+fn views_of_a_product_with_bias_find_its_entries() {
+    // The product's buffer holds x·W + b; a slice of the sum once looked for a buffer of the sum's own.
+    let g = Graph::new();
+    let s = g.input_rows("x", 2, [2]).matmul(g.variable("w", [2, 3])) + g.variable("b", [3]);
+    let gap = s.sum(-1) - s.at(-1, 1);
+    let ends = s.reshape([3, 1]).slice(0, 1, 2).square();
+    let mut program = g.compile::<f64>(&[gap, ends], &[], &Options { device: Device::Cpu, ..Options::default() });
+    let mut state = State::new(1);
+    state.set("w", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 6);
+    state.set("b", &[10.0, 20.0, 30.0], 3);
+    // rows (11, 22, 33) and (14, 25, 36)
+    program.run(&mut state, &[("x", &[1.0, 0.0, 0.0, 1.0])], CLOCK);
+    assert_eq!(program.output(0), [44.0, 50.0]);
+    assert_eq!(program.output(1), [484.0, 1089.0, 625.0, 1296.0]);
+}

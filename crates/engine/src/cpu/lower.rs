@@ -194,6 +194,8 @@ impl Lowering<'_> {
                 let root = self.root(product);
                 self.biases.insert(root, bias);
                 self.views[id as usize] = self.views[product as usize].clone();
+                // Slices and other views of the sum, whose entries lie in the product's buffer as they would in its own.
+                self.views.iter_mut().filter(|view| view.root == id).for_each(|view| view.root = root);
             }
         }
     }
