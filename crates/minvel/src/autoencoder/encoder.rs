@@ -9,7 +9,7 @@ use super::{Code, Posterior};
 use crate::energy::von_mises_fisher as vmf;
 use crate::energy::{Activation, Network, Parameter, draw};
 use crate::manifold::Manifold;
-use minvel_engine::{Draw, Expr, concat};
+use minvel_engine::{Draw, Expr};
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
@@ -48,12 +48,7 @@ impl Encoder {
 
     /// Codes of images `rows × [pixels]`, with noise of a stream and its substreams.
     pub fn encode<'g>(&self, x: Expr<'g>, stream: u32) -> Code<'g> {
-        let (g, rows) = (x.graph(), x.shape().rows.expect("images are rows"));
-        let input = match self.posterior.noise() {
-            0 => x,
-            n => concat(&[x, g.random_rows(Draw::Normal, draw::substream(stream, 1), rows, [n])], -1),
-        };
-        let h = self.body.activation.apply(self.body.apply(input));
+        let h = self.body.activation.apply(self.body.after_first(self.first(x, stream)));
         let head = |k: usize| self.heads[k].apply(h);
         match self.posterior {
             Posterior::Point | Posterior::Implicit { .. } => Code { at: self.latent.land(head(0)), law: None },
@@ -65,6 +60,20 @@ impl Encoder {
                 Code { at, law: Some((law.divergence(kappa), law.log_prob(mean, kappa, at))) }
             }
         }
+    }
+}
+
+impl Encoder {
+    /// [x, ε]W₀ + b₀, as two products: nothing is copied.
+    fn first<'g>(&self, x: Expr<'g>, stream: u32) -> Expr<'g> {
+        let (w, b) = self.body.layer(x.graph(), 0);
+        let (pixels, noise) = (x.shape().features(), self.posterior.noise());
+        if noise == 0 {
+            return x.matmul(w) + b;
+        }
+        let rows = x.shape().rows.expect("images are rows");
+        let drawn = x.graph().random_rows(Draw::Normal, draw::substream(stream, 1), rows, [noise]);
+        x.matmul(w.slice(0, 0, pixels)) + drawn.matmul(w.slice(0, pixels, noise)) + b
     }
 }
 
