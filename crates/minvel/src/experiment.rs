@@ -19,6 +19,7 @@ mod recipe;
 mod recovery;
 mod single;
 mod vae;
+mod wae;
 
 pub use bench::Bench;
 pub use config::Config;
@@ -70,6 +71,7 @@ pub const LIST: &[Entry] = &[
     earth::ENTRY,
     recovery::ENTRY,
     vae::ENTRY,
+    wae::ENTRY,
 ];
 
 /// Single models, for `minvel train`.

@@ -4,7 +4,7 @@ use super::Bench;
 use crate::Error;
 use crate::autoencoder::{Autoencoder, Learning, Settings, Views};
 use crate::data::mnist;
-use crate::plot::{Axis, Lines, Plot, Series};
+use crate::plot::{Axis, Grid, Lines, Plot, Series};
 use crate::report::Figure;
 use crate::train::{Checkpoint, Desk, Look, Trainer, Training};
 use minvel_engine::random::{Draw, Key, Stream};
@@ -109,9 +109,8 @@ impl Album {
     }
 
     /// A grid of so many columns.
-    pub fn plot(&self, title: &str, columns: usize) -> Plot {
-        let _ = (title, columns, self.bytes());
-        todo!("Plot::Grid")
+    fn plot(&self, columns: usize) -> Plot {
+        Plot::Grid(Grid::new([1, SIDE, SIDE], columns, self.bytes()))
     }
 }
 
@@ -228,29 +227,22 @@ impl Trained {
     pub fn figures(&self, cell: &Cell) -> Vec<Figure> {
         let Cell { name, title, .. } = cell;
         let figure = |what: &str, caption: String, plot: Plot| Figure::new(&format!("{name}-{what}"), &caption, plot);
-        if true {
-            return vec![];
-        }
         let mut figures = vec![
-            figure(
-                "samples",
-                format!("{title}: means of pixels for codes of the prior."),
-                self.samples.plot("", COLUMNS),
-            ),
+            figure("samples", format!("{title}: means of pixels for codes of the prior."), self.samples.plot(COLUMNS)),
             figure(
                 "reconstructions",
                 format!("{title}: test digits and, to the right of each, what becomes of them."),
-                self.reconstructions.plot("", COLUMNS),
+                self.reconstructions.plot(COLUMNS),
             ),
             figure(
                 "paths",
                 format!("{title}: along the geodesic between the codes of two test digits, a path in each row."),
-                self.paths.plot("", POINTS),
+                self.paths.plot(POINTS),
             ),
         ];
         if let Some(sphere) = &self.sphere {
             let caption = format!("{title}: the whole latent sphere, by longitude and height (equal areas).");
-            figures.push(figure("sphere", caption, sphere.plot("", GLOBE.0)));
+            figures.push(figure("sphere", caption, sphere.plot(GLOBE.0)));
         }
         figures
     }

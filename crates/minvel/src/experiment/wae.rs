@@ -1,0 +1,258 @@
+//! Wasserstein auto-encoders of digits: velocity, adversarial and MMD matching, Euclidean and spherical codes.
+//!
+//! **Statement.** Fréchet distance between features of 10 000 samples and of the 10 000 test digits, binarised.
+//! **Source.** wang2020mvl table 2; METHODS 4.7. **Conventions.** Features are the 512 of a LeNet that is trained first, as
+//! the paper's code did: values compare within one network only.
+//! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
+//! **Checked by** its own claims, tests/experiment_digits.rs.
+
+use super::digits::{Cell, Digits, PIXELS, Trained, curves};
+use super::{Bench, Config, Entry, Experiment, Findings};
+use crate::Error;
+use crate::autoencoder::{Matched, Settings, Views};
+use crate::data::mnist;
+use crate::eval::{Estimate, Fid, Lenet, Origin, Reference, Schooling};
+use crate::plot::{self, Axis, Plot, Ranking};
+use crate::report::{Figure, Row, Rule};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// The line in the list.
+pub const ENTRY: Entry = Entry {
+    name: "wae",
+    source: "Table 2",
+    about: "Fréchet distance of digits under Wasserstein auto-encoders: ours, adversarial and MMD, Euclidean and spherical",
+    settings: include_str!("../../../../experiments/wae.toml"),
+    check: |config| Ok(Box::new(Comparison::check(config)?)),
+    hidden: false,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Comparison {
+    data: String,
+    lenet: String,
+    epochs: u32,
+    seed: u64,
+    seeds: usize,
+    dimension: usize,
+    latents: Vec<String>,
+    methods: Vec<String>,
+    samples: usize,
+    learning: Rates,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rates {
+    hidden: Vec<usize>,
+    iterations: u32,
+    batch: usize,
+    rate: f64,
+    weight: f64,
+    step: f64,
+    penalty: f64,
+    flow: String,
+}
+
+/// The paper's table: method, latent, mean and standard deviation.
+const PAPER: [(&str, &str, f64, f64); 4] = [
+    ("adversarial", "euclidean", 24.59, 1.16),
+    ("adversarial", "sphere", 19.81, 1.13),
+    ("velocity", "euclidean", 23.80, 1.06),
+    ("velocity", "sphere", 18.36, 0.73),
+];
+
+/// Standard errors by which one cell must be better than another.
+const SURELY: f64 = 2.0;
+
+impl Comparison {
+    fn check(config: &Config) -> Result<Self, Error> {
+        let this: Comparison = config.read()?;
+        let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
+        demand("seeds", this.seeds > 0, "must be positive")?;
+        demand("epochs", this.epochs > 0, "must be positive")?;
+        demand("samples", this.samples > 1, "must be at least 2")?;
+        for method in &this.methods {
+            for latent in &this.latents {
+                this.cell(method, latent).learning()?;
+            }
+        }
+        Ok(this)
+    }
+
+    fn cell(&self, method: &str, latent: &str) -> Cell {
+        let Rates { hidden, iterations, batch, rate, weight, step, penalty, flow } = &self.learning;
+        let settings = Settings {
+            latent: format!("{latent}:{}", self.dimension),
+            posterior: "point".into(),
+            likelihood: "bernoulli".into(),
+            deviation: 1.0,
+            hidden: hidden.clone(),
+            activation: "tanh".into(),
+            rate: *rate,
+            batch: *batch,
+            iterations: *iterations,
+            matching: Matched {
+                kind: method.into(),
+                weight: *weight,
+                step: *step,
+                penalty: *penalty,
+                flow: flow.clone(),
+            },
+            official: false,
+        };
+        Cell { name: format!("{method}-{latent}"), title: format!("{method}, {latent}"), settings }
+    }
+}
+
+impl Comparison {
+    /// The network that judges: given, or trained first.
+    fn judge(&self, bench: &mut Bench) -> Result<Lenet, Error> {
+        if !self.lenet.is_empty() {
+            return Lenet::read(Path::new(&self.lenet));
+        }
+        let folder = (!self.data.is_empty()).then(|| PathBuf::from(&self.data));
+        let models = bench.folder().join("models");
+        let path = models.join("lenet.safetensors");
+        let _: Origin = bench.unit("lenet", |desk| {
+            let (train, test) = (mnist::train(folder.as_deref())?, mnist::test(folder.as_deref())?);
+            let schooling = Schooling { epochs: self.epochs, ..Schooling::default() };
+            let network = Lenet::train(&train, &test, &schooling, desk)?;
+            crate::file::create_folder(&models)?;
+            network.write(&path)?;
+            Ok(network.origin)
+        })?;
+        Lenet::read(&path)
+    }
+
+    /// The distance of each seed's samples from the test digits.
+    fn distances(&self, cell: &Cell, judge: &Lenet, digits: &Digits, bench: &mut Bench) -> Result<Vec<Fid>, Error> {
+        let folder = bench.folder().to_path_buf();
+        bench.unit(&format!("{}.fid", cell.name), |desk| {
+            let (model, mut state) = (cell.model()?, cell.state(&folder)?);
+            let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
+            let samples = views.samples(&mut state, self.samples);
+            let reference = Reference::new(judge, digits.test()?, self.seed, &desk.options(1));
+            desk.begin("fid", self.seeds as u64, 0);
+            let mut distances = vec![];
+            for own in samples.chunks(self.samples * PIXELS) {
+                desk.go_on()?;
+                distances.push(reference.fid(own));
+                desk.advance(distances.len() as u64, "");
+            }
+            desk.end();
+            Ok(distances)
+        })
+    }
+}
+
+impl Experiment for Comparison {
+    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
+        let digits = Digits::new(&self.data, self.seed);
+        let own = usize::from(self.lenet.is_empty());
+        bench.plan(own + 2 * self.methods.len() * self.latents.len());
+        let judge = self.judge(bench)?;
+        let (mut cells, mut values) = (vec![], vec![]);
+        for method in &self.methods {
+            for latent in &self.latents {
+                let cell = self.cell(method, latent);
+                let trained = cell.train(bench, &digits, (self.seed, self.seeds))?;
+                let distances = self.distances(&cell, &judge, &digits, bench)?;
+                values.push(Value { method: method.clone(), latent: latent.clone(), distances });
+                cells.push((cell, trained));
+            }
+        }
+        Ok(self.findings(&judge, &cells, &values))
+    }
+}
+
+impl Comparison {
+    fn findings(&self, judge: &Lenet, cells: &[(Cell, Trained)], values: &[Value]) -> Findings {
+        let mut rows: Vec<Row> = values.iter().map(|value| value.row(self.seeds)).collect();
+        let find = |method: &str, latent: &str| values.iter().find(|v| v.method == method && v.latent == latent);
+        let mut compare = |better: Option<&Value>, worse: Option<&Value>| {
+            let (Some(better), Some(worse)) = (better, worse) else { return };
+            let (one, other) = (better.title(), worse.title());
+            let row = Row::new(&format!("FID, {one} less {other}"), better.fid() - worse.fid(), self.seeds);
+            rows.push(
+                row.claim(&format!("{one} is better than {other}"), Rule::SurelyBelow { limit: 0.0, sigmas: SURELY }),
+            );
+        };
+        for method in &self.methods {
+            compare(find(method, "sphere"), find(method, "euclidean"));
+        }
+        for latent in &self.latents {
+            compare(find("velocity", latent), find("adversarial", latent));
+        }
+        let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
+        let caption =
+            "Loss of encoder and decoder, means over seeds; what pulls the codes counts differently in each method.";
+        let mut figures = vec![self.figure(values), Figure::new("learning", caption, curves("", &pairs))];
+        figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
+        let Origin { schooling, test_error, .. } = &judge.origin;
+        let mut notes = vec![
+            format!(
+                "FID by the 512 features of a LeNet trained by us for {} epochs (test error {:.2} %) on binarised pixels: {} samples of \
+                 each model against the 10 000 test digits. The paper's network is not known, so that absolute values compare \
+                 approximately only.",
+                schooling.epochs,
+                100.0 * test_error,
+                self.samples
+            ),
+            "± is the standard error over seeds; the paper's ± are standard deviations.".into(),
+        ];
+        for (cell, trained) in cells {
+            notes.extend(trained.training.divergences.iter().map(|d| format!("{}: {d}", cell.title)));
+        }
+        Findings { rows, figures, notes }
+    }
+
+    /// Ours and the paper's, one below another.
+    fn figure(&self, values: &[Value]) -> Figure {
+        let mut entries = vec![];
+        for value in values {
+            entries.push(plot::Entry::new(&value.title(), &value.method, value.fid()));
+            if let Some((mean, deviation)) = value.paper() {
+                let error = Estimate { mean, std_error: deviation / 10f64.sqrt(), count: 10 };
+                entries.push(plot::Entry::new("the paper's", "paper", error));
+            }
+        }
+        let x = Axis::linear("Fréchet distance of LeNet features");
+        let caption = "FID of each cell and, below it, the paper's (by another LeNet); whiskers are 95 % intervals of the mean over \
+                       seeds.";
+        Figure::new("table", caption, Plot::Ranking(Ranking { title: String::new(), x, entries }))
+    }
+}
+
+/// One number of the table.
+struct Value {
+    method: String,
+    latent: String,
+    distances: Vec<Fid>,
+}
+
+impl Value {
+    fn fid(&self) -> Estimate {
+        Fid::across(&self.distances)
+    }
+
+    fn title(&self) -> String {
+        format!("{} {}", self.method, self.latent)
+    }
+
+    fn paper(&self) -> Option<(f64, f64)> {
+        let is = |(method, latent, ..): &&(&str, &str, f64, f64)| *method == self.method && *latent == self.latent;
+        PAPER.iter().find(is).map(|&(.., mean, deviation)| (mean, deviation))
+    }
+
+    fn row(&self, seeds: usize) -> Row {
+        let Estimate { std_error, count, .. } = self.fid();
+        let deviation = std_error * (count as f64).sqrt();
+        let row = Row::new(&format!("FID, {} (standard deviation {deviation:.2})", self.title()), self.fid(), seeds);
+        match self.paper() {
+            Some((mean, deviation)) => row.paper(mean, Some(deviation)),
+            None => row,
+        }
+    }
+}
