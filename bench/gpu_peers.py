@@ -1,24 +1,29 @@
 """The same training steps in PyTorch (eager, CUDA graph) and JAX (jit + scan) on a GPU: one line of JSON for each.
 
 Statement    `ebm`: one minimum velocity step of E(x) = <x, psi(x)>, psi two tanh layers of width 100, then RMSProp.
+             `context`: the same of E(x | c) = <x, psi(x, c)> (9 dimensions, 784 of context, width 256, 128 rows).
              `vae`: one whole step of the implicit auto-encoder on the sphere (8 latent dimensions, width 256, batch 128):
              minibatch, binarisation, encoder, energy step on the sphere, decoder, RMSProp of all. The context's part of the
              energy's first layer is computed once.
-Conventions  R replicas side by side, f32 or TF32 products; the median of five timed stretches.
+Conventions  R replicas side by side, f32 or TF32 products; the median of five timed stretches. JAX compiles all programs at
+             once in threads (which take turns when they try kernels on the card) before the first is timed, so `first_s`,
+             a program's own compilation and first run, is longer than it would be alone; `--jobs 1` compiles in turn.
 
-Usage: gpu_peers.py {f32|tf32} {torch|jax} [ROW ...], rows as ebm-R1 ebm-R10 ebm-50k vae-R1 vae-R10 vae-R40 (the default).
+Usage: gpu_peers.py [--jobs N] {f32|tf32|f32,tf32} {torch|jax} [ROW ...], rows as in ROWS (the default).
 """
 
+import argparse
 import json
 import math
+import os
 import statistics
-import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 EPS = 1e-3
-ROWS = ["ebm-R1", "ebm-R10", "ebm-50k", "vae-R1", "vae-R10", "vae-R40"]
+ROWS = ["ebm-R1", "ebm-R10", "ebm-50k", "context-R1", "vae-R1", "vae-R10", "vae-R40"]
 IMAGES, PIXELS, NOISE, NZ, H, BATCH = 60000, 784, 8, 8, 256, 128
 D = NZ + 1
 ROOT = math.sqrt(D)
@@ -31,7 +36,16 @@ def tell(contender, row, precision, ms, first):
 
 def parse(row):
     kind, _, rest = row.partition("-")
-    return kind, (50000 if rest == "50k" else 200), (1 if rest == "50k" else int(rest[1:]))
+    return kind, (1 if rest == "50k" else int(rest[1:]))
+
+
+def energy_sizes(row):
+    """Dimension, context, width, rows of data."""
+    return {"ebm-50k": (2, 0, 100, 50000), "context-R1": (D, PIXELS, H, BATCH)}.get(row, (2, 0, 100, 200))
+
+
+def layers(d, context, h):
+    return [(d + context, h), (h, h), (h, d)]
 
 
 def start_values(rng, replicas, shapes):
@@ -42,13 +56,11 @@ def start_values(rng, replicas, shapes):
     return values
 
 
-EBM_SHAPES = [(2, 100), (100, 100), (100, 2)]
-VAE_SHAPES = [[(PIXELS + NOISE, H), (H, H), (H, D)], [(D, H), (H, H), (H, PIXELS)], [(PIXELS + D, H), (H, H), (H, D)]]
+VAE_SHAPES = [[(PIXELS + NOISE, H), (H, H), (H, D)], [(D, H), (H, H), (H, PIXELS)], layers(D, PIXELS, H)]
 
 
-def torch_rows(rows, precision):
+def torch_rows(rows, precisions, _):
     import torch
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
 
     def network(p, x):
         for i in range(3):
@@ -83,30 +95,37 @@ def torch_rows(rows, precision):
     def device(values):
         return [torch.tensor(v, device="cuda", requires_grad=True) for v in values]
 
-    def ebm(row, batch, replicas):
+    def ebm(row, replicas):
         rng = np.random.default_rng(0)
-        p = device(start_values(rng, replicas, EBM_SHAPES))
-        data = torch.randn(replicas, batch, 2, device="cuda")
+        d, context, h, batch = energy_sizes(row)
+        p = device(start_values(rng, replicas, layers(d, context, h)))
+        data = torch.randn(replicas, batch, d, device="cuda")
+        given = torch.randn(replicas, batch, context, device="cuda") if context else None
         optimiser = torch.optim.RMSprop(p, lr=1e-3, foreach=True, capturable=True)
         for q in p:
             q.grad = torch.zeros_like(q)
 
-        def energy(x):
-            return (network(p, x) * x).sum(2)
+        def energy(x, first):
+            if first is None:
+                return (network(p, x) * x).sum(2)
+            a = torch.tanh(torch.bmm(x, p[0][:, :d]) + first)
+            a = torch.tanh(torch.baddbmm(p[3], a, p[2]))
+            return (torch.baddbmm(p[5], a, p[4]) * x).sum(2)
 
         def step():
             optimiser.zero_grad(set_to_none=False)
             x = data.detach().requires_grad_()
             u = torch.randn_like(x) * math.sqrt(2 * EPS)
-            e = energy(x)
+            first = torch.baddbmm(p[1], given, p[0][:, d:]) if context else None
+            e = energy(x, first)
             g, = torch.autograd.grad(e.sum(), x, create_graph=True)
             moved = x - EPS * 0.5 * g + u
-            ((energy(moved) - e - (u * g).sum(2)) * 2 / EPS).mean(1).sum().backward()
+            ((energy(moved, first) - e - (u * g).sum(2)) * 2 / EPS).mean(1).sum().backward()
             optimiser.step()
 
         measure(row, step)
 
-    def vae(row, _, replicas):
+    def vae(row, replicas):
         rng = np.random.default_rng(0)
         enc, dec, en = [device(start_values(rng, replicas, s)) for s in VAE_SHAPES]
         data = torch.rand(IMAGES, PIXELS, device="cuda")
@@ -163,15 +182,16 @@ def torch_rows(rows, precision):
 
         measure(row, step)
 
-    for row in rows:
-        kind, batch, replicas = parse(row)
-        (ebm if kind == "ebm" else vae)(row, batch, replicas)
+    for precision in precisions:
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        for row in rows:
+            kind, replicas = parse(row)
+            (vae if kind == "vae" else ebm)(row, replicas)
 
 
-def jax_rows(rows, precision):
+def jax_rows(rows, precisions, jobs):
     import jax
     import jax.numpy as jnp
-    jax.config.update("jax_default_matmul_precision", "highest" if precision == "f32" else "default")
 
     def network(p, x):
         for i in range(3):
@@ -183,45 +203,60 @@ def jax_rows(rows, precision):
         v = [0.9 * a + 0.1 * b * b for a, b in zip(v, g)]
         return [a - 1e-3 * b / jnp.sqrt(c + 1e-10) for a, b, c in zip(p, g, v)], v
 
-    def measure(row, step, carry, count):
-        scan = jax.jit(lambda c, k: jax.lax.scan(step, c, k))
+    def compiled(row, precision):
+        """Seconds of compiling, and the program with what it is given."""
+        kind, replicas = parse(row)
+        step, carry, fixed, count = (vae if kind == "vae" else ebm)(row, replicas)
         keys = jax.random.split(jax.random.key(0), count)
+        scan = jax.jit(lambda carry, keys, fixed: jax.lax.scan(lambda c, k: step(c, k, fixed), carry, keys))
+        with jax.default_matmul_precision("highest" if precision == "f32" else "default"):
+            begin = time.perf_counter()
+            program = scan.lower(carry, keys, fixed).compile()
+            return time.perf_counter() - begin, program, (carry, keys, fixed), count
+
+    def measure(row, precision, compiling, program, given, count):
         begin = time.perf_counter()
-        jax.block_until_ready(scan(carry, keys))
-        first, times = time.perf_counter() - begin, []
+        jax.block_until_ready(program(*given))
+        first, times = compiling + time.perf_counter() - begin, []
         for _ in range(5):
             begin = time.perf_counter()
-            jax.block_until_ready(scan(carry, keys))
+            jax.block_until_ready(program(*given))
             times.append((time.perf_counter() - begin) / count * 1e3)
         tell("jax", row, precision, statistics.median(times), first)
 
     def zeros(p):
         return [jnp.zeros_like(a) for a in p]
 
-    def ebm(row, batch, replicas):
+    def ebm(row, replicas):
         rng = np.random.default_rng(0)
-        p = [jnp.array(v) for v in start_values(rng, replicas, EBM_SHAPES)]
-        x = jnp.array(rng.normal(size=(replicas, batch, 2)), "float32")
+        d, context, h, batch = energy_sizes(row)
+        p = [jnp.array(v) for v in start_values(rng, replicas, layers(d, context, h))]
+        x = jnp.array(rng.normal(size=(replicas, batch, d)), "float32")
+        given = jnp.array(rng.normal(size=(replicas, batch, context)), "float32")
 
-        def energy(p, x):
-            return (network(p, x) * x).sum(2)
+        def energy(p, x, first):
+            if not context:
+                return (network(p, x) * x).sum(2)
+            a = jnp.tanh(x @ p[0][:, :d] + first)
+            a = jnp.tanh(a @ p[2] + p[3])
+            return ((a @ p[4] + p[5]) * x).sum(2)
 
-        def loss(p, key):
+        def loss(p, key, x, given):
             u = jax.random.normal(key, x.shape) * math.sqrt(2 * EPS)
-            e, pull = jax.vjp(lambda x: energy(p, x), x)
+            first = given @ p[0][:, d:] + p[1] if context else None
+            e, pull = jax.vjp(lambda x: energy(p, x, first), x)
             g = pull(jnp.ones_like(e))[0]
-            return ((energy(p, x - EPS * 0.5 * g + u) - e - (u * g).sum(2)) * 2 / EPS).mean(1).sum()
+            return ((energy(p, x - EPS * 0.5 * g + u, first) - e - (u * g).sum(2)) * 2 / EPS).mean(1).sum()
 
-        def step(carry, key):
-            value, g = jax.value_and_grad(loss)(carry[0], key)
+        def step(carry, key, fixed):
+            value, g = jax.value_and_grad(loss)(carry[0], key, *fixed)
             return rmsprop(*carry, g), value
 
-        measure(row, step, (p, zeros(p)), 300 if batch > 1000 else 2000)
+        return step, (p, zeros(p)), (x, given), 300 if batch > 1000 else 2000
 
-    def vae(row, _, replicas):
+    def vae(row, replicas):
         rng = np.random.default_rng(0)
         enc, dec, en = [[jnp.array(v) for v in start_values(rng, replicas, s)] for s in VAE_SHAPES]
-        data = jnp.array(rng.random((IMAGES, PIXELS)), "float32")
 
         def energy(en, z, context):
             z = z * ROOT
@@ -260,7 +295,7 @@ def jax_rows(rows, precision):
             likelihood = (jnp.logaddexp(0.0, logits) - x * logits).sum(2)
             return (likelihood - (slope * z).sum(-1)).mean(1).sum()
 
-        def step(carry, key):
+        def step(carry, key, data):
             (enc, dec, en), (ve, vd, vn) = carry
             k = jax.random.split(key, 4)
             chosen = jax.random.randint(k[0], (replicas * BATCH,), 0, IMAGES)
@@ -273,13 +308,22 @@ def jax_rows(rows, precision):
             dec, vd = rmsprop(dec, vd, gd)
             return ((enc, dec, en), (ve, vd, vn)), value
 
-        measure(row, step, ((enc, dec, en), (zeros(enc), zeros(dec), zeros(en))), 1000 if replicas < 40 else 300)
+        return step, ((enc, dec, en), (zeros(enc), zeros(dec), zeros(en))), images, 1000 if replicas < 40 else 300
 
-    for row in rows:
-        kind, batch, replicas = parse(row)
-        (ebm if kind == "ebm" else vae)(row, batch, replicas)
+    images = jax.random.uniform(jax.random.key(1), (IMAGES, PIXELS))
+    work = [(row, precision) for precision in precisions for row in rows]
+    longest_first = sorted(work, key=lambda w: parse(w[0]), reverse=True)
+    with ThreadPoolExecutor(jobs) as pool:
+        programs = dict(zip(longest_first, pool.map(lambda w: compiled(*w), longest_first)))
+    for row, precision in work:
+        measure(row, precision, *programs.pop((row, precision)))
 
 
 if __name__ == "__main__":
-    precision, framework, *rows = sys.argv[1:]
-    (torch_rows if framework == "torch" else jax_rows)(rows or ROWS, precision)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("precisions", type=lambda t: t.split(","))
+    parser.add_argument("framework", choices=["torch", "jax"])
+    parser.add_argument("rows", nargs="*", default=ROWS)
+    options = parser.parse_args()
+    (torch_rows if options.framework == "torch" else jax_rows)(options.rows, options.precisions, options.jobs)
