@@ -36,8 +36,16 @@ pub(crate) fn compile<T: crate::math::Real>(
     options: &Options,
     index: usize,
 ) -> Result<Executor<T>, Trouble> {
-    let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options));
-    Executor::new(plan, index, options.replicas)
+    // Starting the driver and opening the card take longer than anything here but compiling, and need nothing of it.
+    std::thread::scope(|scope| {
+        let card = scope.spawn(|| driver::find(index));
+        let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options));
+        let nvrtc = nvrtc::Nvrtc::find();
+        let card = card.join().expect("asking for a card does not panic")?;
+        scope.spawn(move || driver::Gpu::open(index).map(drop));
+        let kernels = compile::compile(&card, nvrtc?, &plan.kernels)?;
+        Executor::new(plan, kernels, index, options.replicas)
+    })
 }
 
 fn arithmetic<T>(options: &Options) -> parts::Arithmetic {

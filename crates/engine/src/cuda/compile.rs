@@ -4,6 +4,7 @@ use super::Trouble;
 use super::driver::{Code, Gpu};
 use super::nvrtc::{Nvrtc, fingerprint};
 use super::plan::Kernel;
+use crate::device::Card;
 use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
@@ -21,8 +22,8 @@ fn loaded() -> MutexGuard<'static, HashMap<Key, Arc<Code>>> {
 }
 
 /// The code of all kernels, in order.
-pub(super) fn compile(gpu: &Arc<Gpu>, kernels: &[Kernel]) -> Result<Vec<Arc<Code>>, Trouble> {
-    let key = |k: &Kernel| (gpu.card.index, k.shared, fingerprint(k.source.as_bytes()));
+pub(super) fn compile(card: &Card, nvrtc: &Nvrtc, kernels: &[Kernel]) -> Result<Vec<Arc<Code>>, Trouble> {
+    let key = |k: &Kernel| (card.index, k.shared, fingerprint(k.source.as_bytes()));
     let keys: Vec<Key> = kernels.iter().map(key).collect();
     let mut code: HashMap<&Key, Arc<Code>> = HashMap::new();
     let mut missing: HashMap<&Key, &Kernel> = HashMap::new();
@@ -35,7 +36,7 @@ pub(super) fn compile(gpu: &Arc<Gpu>, kernels: &[Kernel]) -> Result<Vec<Arc<Code
             }
         }
     }
-    let made = build(gpu, missing.into_iter().collect())?;
+    let made = build(card, nvrtc, missing.into_iter().collect())?;
     let mut loaded = loaded();
     if loaded.len() + made.len() > STAY {
         loaded.retain(|_, code| Arc::strong_count(code) > 1);
@@ -47,14 +48,26 @@ pub(super) fn compile(gpu: &Arc<Gpu>, kernels: &[Kernel]) -> Result<Vec<Arc<Code
     Ok(keys.iter().map(|key| code[key].clone()).collect())
 }
 
+/// About how long a kernel takes to compile, in characters: the loops of a product are as much as a long epilogue.
+fn effort(source: &str) -> usize {
+    let products = source.matches("accumulate<").count() + source.matches("multiply<").count();
+    source.len() + 3000 * products
+}
+
 /// Compiles kernels, or finds them in the cache, and loads them.
-fn build<'k>(gpu: &Arc<Gpu>, kernels: Vec<(&'k Key, &Kernel)>) -> Result<Vec<(&'k Key, Arc<Code>)>, Trouble> {
-    if kernels.is_empty() {
-        return Ok(vec![]);
-    }
-    let nvrtc = Nvrtc::find()?;
-    let arch = gpu.card.capability.0 * 10 + gpu.card.capability.1;
-    let one = |kernel: &Kernel| Code::load(gpu, &nvrtc.compile(&kernel.source, arch)?, kernel.shared).map(Arc::new);
+fn build<'k>(
+    card: &Card,
+    nvrtc: &Nvrtc,
+    mut kernels: Vec<(&'k Key, &Kernel)>,
+) -> Result<Vec<(&'k Key, Arc<Code>)>, Trouble> {
+    // The longest first, so that none is left over at the end.
+    kernels.sort_by_cached_key(|(key, kernel)| (std::cmp::Reverse(effort(&kernel.source)), *key));
+    let arch = card.capability.0 * 10 + card.capability.1;
+    let one = |kernel: &Kernel| {
+        let machine = nvrtc.compile(&kernel.source, arch)?;
+        let gpu = Gpu::open(card.index)?; // others may still be opening it
+        Code::load(&gpu, &machine, kernel.shared).map(Arc::new)
+    };
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get).min(kernels.len());
     let queue = Mutex::new(kernels.into_iter());
     let work = || {

@@ -72,6 +72,23 @@ fn card(index: c_int, driver: (i32, i32)) -> Result<Card, Trouble> {
     }
 }
 
+/// A card that programs can run on, not opened yet.
+pub(super) fn find(index: usize) -> Result<Card, Trouble> {
+    let cards = cards()?;
+    let count = cards.len();
+    let card = cards.into_iter().nth(index).ok_or_else(|| {
+        Trouble::new(format!("there is no card cuda:{index}: this machine has {count}; `minvel devices` lists them"))
+    })?;
+    if card.capability.0 < 8 {
+        let (major, minor) = card.capability;
+        return Err(Trouble::new(format!(
+            "{} has compute capability {major}.{minor}; minvel needs 8.0 or newer: compute on the CPU",
+            card.name
+        )));
+    }
+    Ok(card)
+}
+
 /// A card in use by this process.
 pub(super) struct Gpu {
     pub card: Card,
@@ -91,20 +108,7 @@ impl Gpu {
             gpu.enter()?;
             return Ok(gpu.clone());
         }
-        let cards = cards()?;
-        let count = cards.len();
-        let card = cards.into_iter().nth(index).ok_or_else(|| {
-            Trouble::new(format!(
-                "there is no card cuda:{index}: this machine has {count}; `minvel devices` lists them"
-            ))
-        })?;
-        if card.capability.0 < 8 {
-            let (major, minor) = card.capability;
-            return Err(Trouble::new(format!(
-                "{} has compute capability {major}.{minor}; minvel needs 8.0 or newer: compute on the CPU",
-                card.name
-            )));
-        }
+        let card = find(index)?;
         let (mut device, mut context) = (0, std::ptr::null_mut());
         // SAFETY: the driver is started and the card exists.
         unsafe {
@@ -155,6 +159,23 @@ impl Memory {
         // SAFETY: the range was checked; pageable memory is read before the call returns.
         let status = unsafe { sys::cuMemcpyHtoDAsync_v2(to, values.as_ptr().cast(), bytes, stream.raw) };
         check("copying to the card", status)
+    }
+
+    /// Repeats the first numbers, which are there or on their way, until there are `times` copies of them.
+    pub fn repeat<T: Copy>(&self, stream: &Stream, len: usize, times: usize) -> Result<(), Trouble> {
+        let (one, all) = (len * size_of::<T>(), len * times * size_of::<T>());
+        assert!(all <= self.bytes, "copies must fit their memory");
+        self.gpu.enter()?;
+        let mut done = one;
+        while done < all {
+            let bytes = done.min(all - done);
+            // SAFETY: source and target are ours, lie within the range that was checked, and do not overlap.
+            let status =
+                unsafe { sys::cuMemcpyDtoDAsync_v2(self.address + done as u64, self.address, bytes, stream.raw) };
+            check("copying on the card", status)?;
+            done += bytes;
+        }
+        Ok(())
     }
 
     /// Copies numbers from the card, after all that the stream was given before.

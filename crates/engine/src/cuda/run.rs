@@ -1,7 +1,6 @@
 //! Runs a plan on a card: kernels compiled at once, steps recorded as graphs, values left where they are.
 
 use super::Trouble;
-use super::compile::compile;
 use super::driver::{Code, Gpu, Graph, Memory, Stream};
 use super::plan::{Home, Param, Plan};
 use crate::cpu::{Clock, Named};
@@ -73,9 +72,8 @@ pub(crate) struct Executor<T> {
 }
 
 impl<T: Real> Executor<T> {
-    pub(super) fn new(plan: Plan, index: usize, replicas: usize) -> Result<Self, Trouble> {
+    pub(super) fn new(plan: Plan, kernels: Vec<Arc<Code>>, index: usize, replicas: usize) -> Result<Self, Trouble> {
         let gpu = Gpu::open(index)?;
-        let kernels = compile(&gpu, &plan.kernels)?;
         let stream = Arc::new(Stream::new(&gpu)?);
         let memory = Memory::new(&gpu, plan.memory * size_of::<T>())?;
         for (at, values) in &plan.constants {
@@ -218,12 +216,12 @@ impl<T: Real> Executor<T> {
                 continue;
             }
             // A variable that no step changes need not be there once for each replica.
-            let one = value.shared().filter(|_| !updated);
+            let one = value.shared();
             let values = one.unwrap_or_else(|| value.all());
-            let shared = one.is_some() && self.replicas > 1;
+            let shared = one.is_some() && !updated && self.replicas > 1;
             if variable.memory[0].is_none() || variable.shared != shared {
                 self.graphs.clear();
-                let bytes = size_of_val(values);
+                let bytes = if shared { shape.len() } else { wanted } * size_of::<T>();
                 let first = Arc::new(Memory::new(&self.gpu, bytes)?);
                 let second = if updated { Arc::new(Memory::new(&self.gpu, bytes)?) } else { first.clone() };
                 *variable = Variable { memory: [Some(first), Some(second)], holds: None, shared, published: None };
@@ -232,6 +230,9 @@ impl<T: Real> Executor<T> {
             }
             if let Some(memory) = &variable.memory[self.turn] {
                 memory.upload(&self.stream, 0, values)?;
+                if values.len() < wanted && !shared {
+                    memory.repeat::<T>(&self.stream, values.len(), self.replicas)?;
+                }
             }
             variable.holds = Some(value.stamp());
         }
