@@ -277,12 +277,37 @@ FN real combine(real v, real* shared, Op op) {
 // Which part of an operand a thread copies at a time: sixteen bytes, one number, or one number that it computes.
 enum { COMPUTED = 0, SINGLY = 1, BY_FOUR = 4 };
 
+// x with 11 bits once what lies below is cut off, as tensor cores do; what is added may carry into the sign of a NaN, which
+// adding 0·x keeps.
+FN float rounded(float x) { return __fmaf_rn(x, 0.0f, __uint_as_float(__float_as_uint(x) + 0x1000u)); }
+
 // A block of an operand in shared memory, in the order in which it lies in memory: KFAST means that k is contiguous there.
 // Rows are padded so that neither copies nor reads of fragments meet in a bank.
 template <int BX, int BK, bool KFAST>
 struct Block {
   static constexpr int PITCH = KFAST ? BK + 8 : BX + 4, SIZE = KFAST ? BX * PITCH : BK * PITCH;
   static __device__ __forceinline__ int at(int x, int k) { return KFAST ? x * PITCH + k : k * PITCH + x; }
+
+  // Rounds the entries that this thread has copied, once they are there, to what tensor cores read.
+  template <int HOW>
+  static __device__ __forceinline__ void round(float* to) {
+    constexpr int V = HOW == BY_FOUR ? 4 : 1, COUNT = BX * BK / V;
+#pragma unroll
+    for (int turn = 0; turn < (COUNT + THREADS - 1) / THREADS; turn++) {
+      const int e = turn * THREADS + threadIdx.x;
+      if (COUNT % THREADS != 0 && e >= COUNT) break;
+      const int x = KFAST ? e / (BK / V) : e % (BX / V) * V, k = KFAST ? e % (BK / V) * V : e / (BX / V);
+      float* entry = to + at(x, k);
+      if constexpr (HOW == BY_FOUR) {
+        Four four = *(const Four*)entry;
+#pragma unroll
+        for (int i = 0; i < 4; i++) four.x[i] = rounded(four.x[i]);
+        *(Four*)entry = four;
+      } else {
+        *entry = rounded(*entry);
+      }
+    }
+  }
 
   // Entries (x0.., k0..) below (xlen, klen), zeros beyond. `load` gives an address, copied without waiting, or a value.
   template <int HOW, class Load>
@@ -312,6 +337,7 @@ struct Block {
 // A tile of a product, C[m][n] += Σ_k A(m, k)·B(k, n), by scalars: a thread has 4 × 4 entries of a slice of k.
 template <int BM, int BN, int BK>
 struct Scalars {
+  static constexpr bool ROUNDED = false;
   static constexpr int M = BM, N = BN, K = BK, TM = 4, TN = 4, PLACES = (BM / TM) * (BN / TN), SLICES = THREADS / PLACES;
   real c[TM][TN];
 
@@ -349,7 +375,7 @@ struct Scalars {
   }
 };
 
-// x rounded to 11 bits; what is added may carry into the sign of a NaN, which `low_part` (or adding 0·x) then keeps.
+// x rounded to 11 bits; what is added may carry into the sign of a NaN, which `low_part` then keeps.
 FN u32 high_part(float x) { return (__float_as_uint(x) + 0x1000u) & 0xffffe000u; }
 FN u32 low_part(float x, u32 high) { return __float_as_uint(x - __uint_as_float(high)); } // tensor cores read 11 bits of it
 // The same by tensor cores, for float. Numbers are split into two of 11 bits; with PRODUCTS = 3 of the four products of
@@ -357,6 +383,8 @@ FN u32 low_part(float x, u32 high) { return __float_as_uint(x - __uint_as_float(
 // Warps are WM × WN places and slices of k. Fragments take k in the order 0, 2, 4, 6 | 1, 3, 5, 7, so that pairs lie together.
 template <int BM, int BN, int BK, int WM, int WN, int PRODUCTS>
 struct Tensors {
+  // In large tiles several warps read an entry, so it is rounded before.
+  static constexpr bool ROUNDED = PRODUCTS == 1 && BM * BN >= 4096;
   static constexpr int M = BM, N = BN, K = BK, SLICES = THREADS / 32 / (WM * WN), TM = BM / WM / 16, TN = BN / WN / 8;
   float c[TM][TN][4];
 
@@ -374,11 +402,12 @@ struct Tensors {
   static __device__ __forceinline__ void parts(const float (&v)[N], u32 (&high)[N], u32 (&low)[N]) {
 #pragma unroll
     for (int q = 0; q < N; q++) {
-      high[q] = high_part(v[q]);
-      if (PRODUCTS > 1)
+      if (PRODUCTS > 1) {
+        high[q] = high_part(v[q]);
         low[q] = low_part(v[q], high[q]);
-      else
-        high[q] = __float_as_uint(__fmaf_rn(v[q], 0.0f, __uint_as_float(high[q])));
+      } else {
+        high[q] = __float_as_uint(ROUNDED ? v[q] : rounded(v[q]));
+      }
     }
   }
   template <bool KA, bool KB>
@@ -444,15 +473,22 @@ struct Tensors {
   }
 };
 
-// Starts copies of a block of both operands; `arrived` waits for all of them.
+// Starts copies of a block of both operands; `arrived` waits for those of this thread.
 template <class Tile, int HA, bool KA, int HB, bool KB, class A, class B>
 FN void fetch(real* to, int m0, int M, int n0, int N, int k0, int kto, A a, B b) {
   Block<Tile::M, Tile::K, KA>::template fill<HA>(to, m0, M, k0, kto, a);
   Block<Tile::N, Tile::K, KB>::template fill<HB>(to + Block<Tile::M, Tile::K, KA>::SIZE, n0, N, k0, kto, b);
 }
 FN void arrived() {
-  asm volatile("cp.async.commit_group; cp.async.wait_group 0;");
-  __syncthreads();
+  asm volatile("cp.async.commit_group; cp.async.wait_group 0;" ::: "memory");
+}
+// Each thread makes ready what it has copied itself; then others may read it.
+template <class Tile, int HA, bool KA, int HB, bool KB>
+FN void prepare(real* block) {
+  if constexpr (Tile::ROUNDED) {
+    Block<Tile::M, Tile::K, KA>::template round<HA>(block);
+    Block<Tile::N, Tile::K, KB>::template round<HB>(block + Block<Tile::M, Tile::K, KA>::SIZE);
+  }
 }
 template <bool KA, bool KB, class Tile>
 FN void multiply(Tile& tile, const real* from) {
@@ -467,7 +503,8 @@ FN void accumulate(Tile& tile, real* shared, int m0, int M, int n0, int N, int k
 #pragma unroll 1
   for (int k0 = kfrom - AHEAD * Tile::K; k0 < kto; k0 += Tile::K) {
     if (k0 >= kfrom) {
-      asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1));
+      asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1) : "memory");
+      prepare<Tile, HA, KA, HB, KB>(shared + full * STAGE);
       __syncthreads(); // this block is there, and the one before it is read
     }
     if (k0 + AHEAD * Tile::K < kto)
@@ -480,5 +517,6 @@ FN void accumulate(Tile& tile, real* shared, int m0, int M, int n0, int N, int k
     empty = empty + 1 == STAGES ? 0 : empty + 1;
   }
   arrived();
+  __syncthreads();
 }
 

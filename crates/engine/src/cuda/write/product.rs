@@ -36,8 +36,8 @@ impl Writer<'_> {
             splits = p.splits,
             whole = tiles * p.splits,
         );
-        let (name, mut fetches, mut products) =
-            (t.name(self.partition.arithmetic.precision), String::new(), String::new());
+        let name = t.name(self.partition.arithmetic.precision);
+        let (mut fetches, mut ready, mut products) = (String::new(), String::new(), String::new());
         let mut scale = p.terms[0].scale;
         for (i, term) in p.terms.iter().enumerate() {
             let (left, right) = (
@@ -54,6 +54,7 @@ impl Writer<'_> {
             if t.stages == 1 {
                 let at = format!("shared + {}", i * t.stage());
                 let _ = writeln!(fetches, "fetch<{name}, {how}>({at}, {size}, 0, {}, {loads});", term.depth);
+                let _ = writeln!(ready, "prepare<{name}, {how}>({at});");
                 let _ = writeln!(products, "multiply<{}, {}>(tile, {at});", left.fast, right.fast);
             } else {
                 let (range, test) = p.range(term);
@@ -65,7 +66,7 @@ impl Writer<'_> {
             }
         }
         if t.stages == 1 {
-            fetches.push_str("arrived();\n");
+            let _ = write!(fetches, "arrived();\n{ready}__syncthreads();\n");
             products.push_str("__syncthreads();\n");
         }
         let mut rest = format!("{name} tile = {{}};\n{fetches}{products}");
