@@ -41,14 +41,20 @@ pub struct Spot<'g> {
     pub energy: Expr<'g>,
     /// ∂E in the coordinates of x, `rows × [m]`.
     pub gradient: Expr<'g>,
+    /// V(x) and ∂V where E = E_0 + βV is one of a family: what another β needs to know.
+    pub part: Option<(Expr<'g>, Expr<'g>)>,
 }
+
+/// What is known of a target at points: E and ∂E, in the way that is cheapest for it. `&|x| Spot::of(energy, x)` for an
+/// energy.
+pub type SpotOf<'a, 'g> = &'a dyn Fn(Expr<'g>) -> Spot<'g>;
 
 impl<'g> Spot<'g> {
     /// At x.
     pub fn of(energy: EnergyOf<'_, 'g>, x: Expr<'g>) -> Self {
         let at = leaf(x);
         let value = energy(at);
-        Spot { at, energy: value, gradient: grad(value, &[at])[0] }
+        Spot { at, energy: value, gradient: grad(value, &[at])[0], part: None }
     }
 
     /// Linear in the point, with E's own value and gradient at this one: a flow that starts here asks for no more, so
@@ -66,6 +72,7 @@ impl<'g> Spot<'g> {
             at: choose(new.at, self.at),
             energy: accepted.select(new.energy, self.energy),
             gradient: choose(new.gradient, self.gradient),
+            part: new.part.zip(self.part).map(|(new, old)| (accepted.select(new.0, old.0), choose(new.1, old.1))),
         }
     }
 }
@@ -97,9 +104,9 @@ pub trait Sampler: fmt::Debug + Send + Sync {
     /// Where the chains live.
     fn manifold(&self) -> &dyn Manifold;
 
-    /// One step of size ε (a scalar) towards the law of `energy`, with random numbers of `stream` and its substreams
+    /// One step of size ε (a scalar) towards the law of `target`, with random numbers of `stream` and its substreams
     /// ([`crate::energy::draw::substream`]).
-    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g>;
+    fn transition<'g>(&self, target: SpotOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g>;
 }
 
 /// How a name becomes a sampler on a manifold.

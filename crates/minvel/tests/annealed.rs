@@ -4,9 +4,10 @@ use minvel::Manifold;
 use minvel::energy::{self, Energy, Gaussian, VonMises, VonMisesFisher};
 use minvel::eval::Estimate;
 use minvel::manifold::{Euclidean, Sphere, Torus};
-use minvel::sampler::{Annealing, LogWeights, Schedule};
+use minvel::sampler::{Annealing, Hamiltonian, LogWeights, Schedule};
 use minvel_engine::math::Real;
-use minvel_engine::{Expr, Options, State};
+use minvel_engine::{Expr, Graph, Options, State};
+use std::cell::Cell;
 use std::sync::Arc;
 
 const SIGMAS: f64 = 3.0;
@@ -147,4 +148,23 @@ fn an_energy_that_is_not_a_number_is_reported() {
         .run::<f32>(&Undefined, 8, &Options { threads: 1, ..Options::default() }, &State::new(1), None, SEED)
         .unwrap_err();
     assert_eq!(lost.step, 1);
+}
+
+/// −2x₀, and that it was asked for.
+fn counted<'g>(x: Expr<'g>, count: &Cell<usize>) -> Expr<'g> {
+    count.set(count.get() + 1);
+    -2.0 * x.at(-1, 0)
+}
+
+#[test]
+fn a_temperature_evaluates_the_energy_once_for_each_proposal() {
+    let m: Arc<dyn Manifold> = Arc::new(Sphere(2));
+    let leapfrogs = Hamiltonian::LEAPFROGS;
+    for (annealing, proposals) in [(Annealing::langevin(m.clone()), 5), (Annealing::hamiltonian(m), leapfrogs)] {
+        let (graph, count) = (Graph::new(), Cell::new(0));
+        let extra = |x| counted(x, &count);
+        let _ = annealing.compile::<f64>(&graph, &extra, 8, &Options { threads: 1, ..Options::default() });
+        // Once more for the points to start from, in a program that is run once.
+        assert_eq!(count.get(), proposals + 1);
+    }
 }

@@ -147,7 +147,8 @@ fn fact_51_eleven_leapfrog_steps_of_an_oscillator() {
     let run = |count: usize| {
         let g = Graph::new();
         let (q, p) = (g.input_rows("q", 1, [1]), g.input_rows("p", 1, [1]));
-        let (end, momentum) = leapfrog(&Euclidean(1), &oscillator, Spot::of(&oscillator, q), p, g.scalar(0.1), count);
+        let (end, momentum) =
+            leapfrog(&Euclidean(1), &|x| Spot::of(&oscillator, x), Spot::of(&oscillator, q), p, g.scalar(0.1), count);
         values(&[end.at, momentum, end.energy + 0.5 * momentum.square().sum(-1)], &[("q", &[1.0]), ("p", &[0.0])], 0)
             .concat()
     };

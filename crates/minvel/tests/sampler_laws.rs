@@ -48,7 +48,7 @@ fn scores(sampler: &dyn Sampler, step: f64) -> [f64; 3] {
     let (m, g) = (sampler.manifold(), Graph::new());
     let x = m.sample_base(&g, ROWS, 1);
     let energy = |x| m.base_energy(x) + bump(m, x);
-    let moved = sampler.transition(&energy, Spot::of(&energy, x), g.scalar(step), 2);
+    let moved = sampler.transition(&|x| Spot::of(&energy, x), Spot::of(&energy, x), g.scalar(step), 2);
     let y = moved.to.at;
     let weight = (-bump(m, x)).exp();
     let (f, v) = ((wave(m, x, 0.7), wave(m, y, 0.7)), (bump(m, x), bump(m, y)));
@@ -96,15 +96,15 @@ mod law {
         let before = hamiltonian(start, p);
         let counts = [8, 16, 32];
         let errors = counts.map(|count| {
-            let (end, q) = leapfrog(m, &energy, start, p, g.scalar(1.0 / count as f64), count);
+            let (end, q) = leapfrog(m, &|x| Spot::of(&energy, x), start, p, g.scalar(1.0 / count as f64), count);
             let after = hamiltonian(end, q);
             before.iter().zip(after).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
         });
         assert!(within_order(&m.to_string(), &counts.map(|c| 1.0 / c as f64), &errors, 2.0, 0.03));
 
         let step = g.scalar(0.1);
-        let (end, q) = leapfrog(m, &energy, start, p, step, 8);
-        let (back, _) = leapfrog(m, &energy, Spot::of(&energy, end.at), -q, step, 8);
+        let (end, q) = leapfrog(m, &|x| Spot::of(&energy, x), start, p, step, 8);
+        let (back, _) = leapfrog(m, &|x| Spot::of(&energy, x), Spot::of(&energy, end.at), -q, step, 8);
         let way = values(&[m.distance(x, back.at), m.distance(x, end.at)], &[], SEED);
         let worst = |v: &[f64]| v.iter().fold(0.0, |a: f64, b| a.max(*b));
         // Angles close to zero are known to the root of a rounding error only.

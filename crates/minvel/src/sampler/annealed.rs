@@ -4,7 +4,8 @@
 //! e^{−E_0−β_kV} as it is. E w = Z_1/Z_0. From points of the target with the β reversed, E w = Z_0/Z_1.
 //! **Source.** METHODS 4.6; neal2001ais; grosse2015sandwiching (both directions). **Conventions.** E_0 is the normalised
 //! energy of the manifold's base law (normal or uniform), so Z_0 = 1; for a posterior V = −log p(x|z). Weights are taken
-//! before the move. Rows are chains; ε is shared by the chains of a replica and keeps adapting.
+//! before the move. Rows are chains; ε is shared by the chains of a replica and keeps adapting. V and ∂V are kept between
+//! temperatures, so that each costs one evaluation for each proposal.
 //! **Error.** w is unbiased, so E log(mean w) ≤ log Z forward and −E log(mean w) ≥ log Z in reverse: a bracket.
 //! **Checked by** tests/annealed.rs, tests/sampler_facts.rs (F47–F50).
 
@@ -13,10 +14,10 @@ use super::{Adaptation, Divergence, Hamiltonian, Metropolis, Sampler, Schedule, 
 use crate::diagnostics::{log_mean_exp, weighted_sample_size};
 use crate::energy::Energy;
 use crate::eval::Estimate;
-use crate::flow::{EnergyOf, leaf};
+use crate::flow::EnergyOf;
 use crate::manifold::Manifold;
 use minvel_engine::math::Real;
-use minvel_engine::{Clock, Graph, Options, Program, State};
+use minvel_engine::{Clock, Expr, Graph, Options, Program, State};
 use std::sync::Arc;
 
 /// How to go from the base law to a target.
@@ -88,27 +89,56 @@ impl Annealing {
         let rises: Vec<f64> = (0..betas.len()).map(|k| if k == 0 { 0.0 } else { betas[k] - betas[k - 1] }).collect();
         let now = |table: &[f64]| graph.table(table, [table.len()]).gather(graph.step());
         let (beta, rise) = (now(&betas), now(&rises));
-        let energy = |x| manifold.base_energy(x) + beta * extra(x);
+        // V and ∂V do not depend on β: they are kept from one temperature to the next, and E_0 costs little.
+        let tempered = |x: Expr<'g>, (v, slope): (Expr<'g>, Expr<'g>)| {
+            let base = Spot::of(&|x| manifold.base_energy(x), x);
+            Spot {
+                energy: base.energy + beta * v,
+                gradient: base.gradient + beta.expand(-1) * slope,
+                part: Some((v, slope)),
+                ..base
+            }
+        };
+        let own = |x: Expr<'g>| {
+            let own = Spot::of(extra, x);
+            (own.energy, own.gradient)
+        };
+        let target = |x: Expr<'g>| tempered(x, own(x));
 
         let at = graph.variable_rows("annealed.at", chains, [manifold.ambient()]);
+        let kept = (
+            graph.variable_rows("annealed.extra", chains, []),
+            graph.variable_rows("annealed.extra_gradient", chains, [manifold.ambient()]),
+        );
         let log_weight = graph.variable_rows("annealed.log_weight", chains, []);
         let first = graph.variable_rows("annealed.first", chains, []);
         let pace = (graph.variable("annealed.step", []), graph.variable("annealed.running", []));
 
-        let weighed = log_weight - rise * extra(leaf(at));
-        let (mut spot, mut accepted) = (Spot::of(&energy, at), graph.scalar(0.0));
+        let weighed = log_weight - rise * kept.0;
+        let (mut spot, mut accepted) = (tempered(at, kept), graph.scalar(0.0));
         for k in 0..self.moves {
-            let moved = self.sampler.transition(&energy, spot, pace.0, STREAM + k as u32);
+            let moved = self.sampler.transition(&target, spot, pace.0, STREAM + k as u32);
             let acceptance = moved.acceptance.expect("annealing needs a sampler that leaves each law as it is");
             (spot, accepted) = (moved.to, accepted + acceptance.mean_rows());
         }
         let (step, running) = self.adaptation.next(pace, accepted * (1.0 / self.moves as f64), graph.step());
         let watched = Divergence::watch(first, Spot { energy: spot.energy + weighed, ..spot }, graph.step());
-        let updates = [(at, spot.at), (log_weight, weighed), (pace.0, step), (pace.1, running), (first, watched)];
+        let (v, slope) = spot.part.expect("samplers pass on what the target gives");
+        let start = own(at);
+        let updates = [
+            (at, spot.at),
+            (kept.0, v),
+            (kept.1, slope),
+            (log_weight, weighed),
+            (pace.0, step),
+            (pace.1, running),
+            (first, watched),
+        ];
         Annealed {
             annealing: self.clone(),
             chains,
             base: graph.compile(&[manifold.sample_base(graph, chains, STREAM)], &[], options),
+            arrive: graph.compile(&[], &[(kept.0, start.0), (kept.1, start.1)], options),
             advance: graph.compile(&[], &updates, options),
         }
     }
@@ -135,6 +165,7 @@ pub struct Annealed<T: Real> {
     annealing: Annealing,
     chains: usize,
     base: Program<T>,
+    arrive: Program<T>,
     advance: Program<T>,
 }
 
@@ -154,10 +185,13 @@ impl<T: Real> Annealed<T> {
             self.base.run(state, &[], Clock { seed, step: 0 });
         }
         state.set("annealed.at", points.unwrap_or_else(|| self.base.output(0)), rows * m);
+        state.set("annealed.extra", &vec![T::ZERO; rows], rows);
+        state.set("annealed.extra_gradient", &vec![T::ZERO; rows * m], rows * m);
         state.set("annealed.log_weight", &vec![T::ZERO; rows], rows);
         state.set("annealed.first", &vec![-T::ONE; rows], rows);
         state.set("annealed.step", &[T::from_f64(step)], 1);
         state.set("annealed.running", &[T::from_f64(adaptation.target())], 1);
+        self.arrive.run(state, inputs, Clock { seed, step: 0 });
         self.advance.run_steps(state, inputs, seed, 1..schedule.betas().len() as u32);
         Divergence::noted(state, "annealed.first", rows)?;
         let numbers = |name| state.get(name).expect("set above").iter().map(|x| x.to_f64()).collect();

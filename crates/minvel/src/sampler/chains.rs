@@ -65,6 +65,7 @@ impl Chains {
             at: graph.variable_rows("chain.at", rows, [m]),
             energy: graph.variable_rows("chain.energy", rows, []),
             gradient: graph.variable_rows("chain.gradient", rows, [m]),
+            part: None,
         };
         let first = graph.variable_rows("chain.first", rows, []);
         let pace = (graph.variable("chain.step", []), graph.variable("chain.running", []));
@@ -72,7 +73,7 @@ impl Chains {
 
         let here = Spot::of(energy, spot.at);
         let base = sampler.manifold().sample_base(graph, rows, STREAM);
-        let moved = sampler.transition(energy, spot, pace.0, STREAM);
+        let moved = sampler.transition(&|x| Spot::of(energy, x), spot, pace.0, STREAM);
         let mean = moved.acceptance.map(|a| a.mean_rows());
         let mut updates =
             vec![(spot.at, moved.to.at), (spot.energy, moved.to.energy), (spot.gradient, moved.to.gradient)];

@@ -8,9 +8,9 @@
 //! **Error.** None: the geodesic flow keeps the volume and kicks shear it, and both can be run back. H' − H = O(ε²).
 //! **Checked by** tests/sampler_facts.rs (F48, F49, F51), tests/sampler_laws.rs, tests/sampler_moments.rs.
 
-use super::{Sampler, Spot, Transition};
+use super::{Sampler, Spot, SpotOf, Transition};
 use crate::energy::draw::substream;
-use crate::flow::{EnergyOf, leaf};
+use crate::flow::leaf;
 use crate::manifold::Manifold;
 use minvel_engine::{Expr, jvp};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ fn geodesic<'g>(manifold: &dyn Manifold, x: Expr<'g>, p: Expr<'g>, step: Expr<'g
 /// `count` leapfrog steps of size ε from a point with momentum p, a tangent vector there.
 pub fn leapfrog<'g>(
     manifold: &dyn Manifold,
-    energy: EnergyOf<'_, 'g>,
+    target: SpotOf<'_, 'g>,
     from: Spot<'g>,
     momentum: Expr<'g>,
     step: Expr<'g>,
@@ -65,7 +65,7 @@ pub fn leapfrog<'g>(
     let (mut spot, mut p) = (from, kicked(from, momentum, 0.5));
     for k in 1..=count {
         let (x, velocity) = geodesic(manifold, spot.at, p, step);
-        spot = Spot::of(energy, x);
+        spot = target(x);
         p = kicked(spot, velocity, if k < count { 1.0 } else { 0.5 });
     }
     (spot, p)
@@ -76,10 +76,10 @@ impl Sampler for Hamiltonian {
         &*self.manifold
     }
 
-    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
+    fn transition<'g>(&self, target: SpotOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
         let m = &*self.manifold;
         let p = m.tangent_normal(from.at, from.at.graph().normal_like(stream, from.at));
-        let (there, q) = leapfrog(m, energy, from, p, step, self.leapfrogs);
+        let (there, q) = leapfrog(m, target, from, p, step, self.leapfrogs);
         let kinetic = |x: Expr<'g>, p: Expr<'g>| 0.5 * m.inner(x, p, p);
         let log_ratio = from.energy - there.energy + kinetic(from.at, p) - kinetic(there.at, q);
         Transition::tested(from, there, log_ratio, substream(stream, 1))

@@ -9,9 +9,9 @@
 //! way back would be proposed in the other chart; annealed log Z is then too high by 0.03–0.4.
 //! **Checked by** tests/sampler_laws.rs, tests/sampler_moments.rs, tests/sampler_facts.rs (F50).
 
-use super::{Sampler, Spot, Transition};
+use super::{Sampler, Spot, SpotOf, Transition};
 use crate::energy::draw::substream;
-use crate::flow::{EnergyOf, Form, Law, Noise, Pace, RiemannianLangevin};
+use crate::flow::{Form, Law, Noise, Pace, RiemannianLangevin};
 use crate::manifold::Manifold;
 use minvel_engine::{Draw, Expr};
 use std::sync::Arc;
@@ -63,12 +63,12 @@ impl Sampler for Metropolis {
         &*self.manifold
     }
 
-    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
+    fn transition<'g>(&self, target: SpotOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
         let flow = RiemannianLangevin { manifold: self.manifold.clone(), form: Form::Chart };
         let pace = Pace::sampling(step);
         let chart = self.chart(from.at, substream(stream, 1));
         let forth = flow.step_in_chart(&from.tangent(), from.at, chart, pace, Noise::drawn(Law::Gaussian, stream));
-        let there = Spot::of(energy, forth.to);
+        let there = target(forth.to);
         let still = Noise::given(forth.at.like(0.0));
         let back = flow.step_in_chart(&there.tangent(), there.at, chart, pace, still);
 

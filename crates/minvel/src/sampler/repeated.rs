@@ -8,9 +8,9 @@
 //! **Error.** The stationary law is q up to O(ε) (Langevin), O(1/B) (Stein), the kernel's bias (birth and death).
 //! **Checked by** tests/sampler_moments.rs, tests/sampler_particles.rs, tests/sampler_laws.rs.
 
-use super::{Sampler, Spot, Transition};
+use super::{Sampler, Spot, SpotOf, Transition};
 use crate::energy::draw::substream;
-use crate::flow::{EnergyOf, Flow, Law, Noise, Pace, Particles};
+use crate::flow::{Flow, Law, Noise, Pace, Particles};
 use crate::manifold::{Euclidean, Manifold};
 use minvel_engine::{Draw, Expr};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Sampler for Repeated {
         &*self.manifold
     }
 
-    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
+    fn transition<'g>(&self, target: SpotOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
         let particles = Particles::from(from.at);
         let noise = Noise::drawn(Law::Gaussian, stream);
         let moved = self.flow.step(&from.tangent(), particles, Pace::sampling(step), noise);
@@ -49,7 +49,7 @@ impl Sampler for Repeated {
             Some(shares) => systematic(moved.to, shares, substream(stream, 1)),
             None => moved.to,
         };
-        Transition { to: Spot::of(energy, self.manifold.settle(to)), acceptance: None }
+        Transition { to: target(self.manifold.settle(to)), acceptance: None }
     }
 }
 

@@ -1,8 +1,7 @@
 //! A sampler that is wrong on purpose.
 
 use minvel::Manifold;
-use minvel::flow::EnergyOf;
-use minvel::sampler::{Hamiltonian, Sampler, Spot, Transition, leapfrog};
+use minvel::sampler::{Hamiltonian, Sampler, Spot, SpotOf, Transition, leapfrog};
 use minvel_engine::Expr;
 
 /// Trajectories that are always accepted.
@@ -14,10 +13,10 @@ impl Sampler for Untested {
         &*self.0.manifold
     }
 
-    fn transition<'g>(&self, energy: EnergyOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
+    fn transition<'g>(&self, target: SpotOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
         let m = self.manifold();
         let p = m.tangent_normal(from.at, from.at.graph().normal_like(stream, from.at));
-        let (to, _) = leapfrog(m, energy, from, p, step, self.0.leapfrogs);
+        let (to, _) = leapfrog(m, target, from, p, step, self.0.leapfrogs);
         Transition { to, acceptance: Some(to.energy.like(1.0)) }
     }
 }
