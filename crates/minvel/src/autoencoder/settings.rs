@@ -4,7 +4,7 @@ use super::{Autoencoder, Learning, Likelihood, Match, Posterior, latent_features
 use crate::Error;
 use crate::energy::von_mises_fisher::Reparameterisation;
 use crate::energy::{Activation, Conditional, Mlp};
-use crate::flow::{Blend, Flow, Form, RiemannianLangevin, Stein};
+use crate::flow::{Blend, Flow, Form, Langevin, RiemannianLangevin, Stein};
 use crate::manifold::{self, Manifold};
 use crate::matching::{Adversarial, Discrepancy, Velocity};
 use crate::objective::MinimumVelocity;
@@ -109,7 +109,7 @@ impl Settings {
                 return Err(refuse("step", "must be positive".into()));
             }
             let flow = self.flow(latent)?;
-            let mut objective = MinimumVelocity { flow, ..MinimumVelocity::new(crate::flow::Langevin, *step) };
+            let mut objective = MinimumVelocity { flow, ..MinimumVelocity::new(Langevin, *step) };
             (objective.adaptive, objective.penalty) = (true, penalty / SCALE);
             Ok(objective)
         };
@@ -140,6 +140,8 @@ impl Settings {
     fn flow(&self, latent: &Arc<dyn Manifold>) -> Result<Arc<dyn Flow>, Error> {
         let on = |form| Arc::new(RiemannianLangevin { manifold: latent.clone(), form });
         match self.matching.flow.as_str() {
+            // On Rⁿ the same step, but with N = |∇E|² of the adaptive step (METHODS 1.6), where a chart has |drift|².
+            "chart" if self.latent.starts_with("euclidean:") => Ok(Arc::new(Langevin)),
             "chart" => Ok(on(Form::Chart)),
             "geodesic" => Ok(on(Form::Geodesic)),
             "spos" if self.latent.starts_with("euclidean:") => Ok(Arc::new(Blend::convex(0.5, Stein::default()))),

@@ -78,6 +78,8 @@ pub(super) struct Cell {
     pub title: String,
     /// How it is made and learnt.
     pub settings: Settings,
+    /// Whether the report shows what it makes of digits.
+    pub shown: bool,
 }
 
 /// What a training leaves for the report; the parameters are in a file.
@@ -85,14 +87,21 @@ pub(super) struct Cell {
 pub(super) struct Trained {
     /// Learning curve and divergences.
     pub training: Training,
-    /// Digits of the prior, of the first seed.
-    pub samples: Album,
-    /// Test digits and what the first seed makes of them, in turn.
-    pub reconstructions: Album,
+    /// What it makes of digits, where the report shows it.
+    pictures: Option<Pictures>,
+}
+
+/// What the first seed makes of digits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Pictures {
+    /// Digits of the prior.
+    samples: Album,
+    /// Test digits and what becomes of them, in turn.
+    reconstructions: Album,
     /// Geodesics between codes of test digits, a path after another.
-    pub paths: Album,
+    paths: Album,
     /// The whole latent sphere, where it is S².
-    pub sphere: Option<Album>,
+    sphere: Option<Album>,
 }
 
 /// Digits as bytes, written in hexadecimal.
@@ -148,7 +157,8 @@ impl Cell {
             crate::file::create_folder(path.parent().unwrap_or(Path::new(".")))?;
             let purpose = desk.purpose(&self.name);
             Checkpoint::new(state.clone(), self.settings.iterations, &purpose, &self.settings).write(&path)?;
-            self.look(&mut state, training, digits, seed, desk)
+            let pictures = self.shown.then(|| self.look(&mut state, digits, seed, desk)).transpose()?;
+            Ok(Trained { training, pictures })
         })
     }
 
@@ -170,14 +180,7 @@ impl Cell {
         Ok((kept, training))
     }
 
-    fn look(
-        &self,
-        state: &mut State<f32>,
-        training: Training,
-        digits: &Digits,
-        seed: u64,
-        desk: &Desk,
-    ) -> Result<Trained, Error> {
+    fn look(&self, state: &mut State<f32>, digits: &Digits, seed: u64, desk: &Desk) -> Result<Pictures, Error> {
         let model = self.model()?;
         let views = Views { model: &model, options: desk.options(state.replicas()), seed };
         let first = |all: Vec<f32>, count: usize| Album::of(&all[..count * PIXELS]);
@@ -190,8 +193,7 @@ impl Cell {
             let codes = globe();
             first(views.decoded(state, &codes, codes.len() / 3), codes.len() / 3)
         });
-        Ok(Trained {
-            training,
+        Ok(Pictures {
             samples: first(views.samples(state, SAMPLES), SAMPLES),
             reconstructions: Album::of(&pairs),
             paths: first(views.paths(state, from, &to[..PATHS * PIXELS], POINTS), PATHS * POINTS),
@@ -225,22 +227,23 @@ fn globe() -> Vec<f32> {
 impl Trained {
     /// What one looks at: samples, reconstructions, paths, the sphere.
     pub fn figures(&self, cell: &Cell) -> Vec<Figure> {
+        let Some(Pictures { samples, reconstructions, paths, sphere }) = &self.pictures else { return vec![] };
         let Cell { name, title, .. } = cell;
         let figure = |what: &str, caption: String, plot: Plot| Figure::new(&format!("{name}-{what}"), &caption, plot);
         let mut figures = vec![
-            figure("samples", format!("{title}: means of pixels for codes of the prior."), self.samples.plot(COLUMNS)),
+            figure("samples", format!("{title}: means of pixels for codes of the prior."), samples.plot(COLUMNS)),
             figure(
                 "reconstructions",
                 format!("{title}: test digits and, to the right of each, what becomes of them."),
-                self.reconstructions.plot(COLUMNS),
+                reconstructions.plot(COLUMNS),
             ),
             figure(
                 "paths",
                 format!("{title}: along the geodesic between the codes of two test digits, a path in each row."),
-                self.paths.plot(POINTS),
+                paths.plot(POINTS),
             ),
         ];
-        if let Some(sphere) = &self.sphere {
+        if let Some(sphere) = sphere {
             let caption = format!("{title}: the whole latent sphere, by longitude and height (equal areas).");
             figures.push(figure("sphere", caption, sphere.plot(GLOBE.0)));
         }

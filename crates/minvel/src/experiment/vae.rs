@@ -14,6 +14,7 @@ use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::{Evidence, Matched, Settings};
 use crate::report::Figure;
+use minvel_engine::State;
 use serde::{Deserialize, Serialize};
 use table::{Table, Value};
 
@@ -33,6 +34,7 @@ struct Comparison {
     data: String,
     seed: u64,
     seeds: usize,
+    official_seeds: usize,
     tables: Vec<Version>,
     dimensions: Vec<usize>,
     latents: Vec<String>,
@@ -95,6 +97,7 @@ impl Comparison {
         let this: Comparison = config.read()?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
+        demand("official_seeds", this.official_seeds > 0, "must be positive")?;
         demand("tables", !this.tables.is_empty(), "names no table")?;
         demand("dimensions", this.dimensions.iter().all(|&n| n > 0), "must be positive")?;
         let Evaluation { images, chains, temperatures, group, .. } = this.evaluation;
@@ -146,7 +149,12 @@ impl Comparison {
         };
         let name = format!("{posterior}-{latent}-{dimension}{}", if official { "-official" } else { "" });
         let title = format!("{posterior}, {latent} {dimension}{}", if official { " (official)" } else { "" });
-        Cell { name, title, settings }
+        Cell { name, title, settings, shown: !explicit }
+    }
+
+    /// Trainings of a cell: fewer of those that only the second table has.
+    fn seeds_of(&self, cell: &Cell) -> usize {
+        if cell.settings.official { self.seeds.min(self.official_seeds) } else { self.seeds }
     }
 
     fn evidence(&self, cell: &Cell, version: Version) -> Result<(String, Evidence), Error> {
@@ -173,7 +181,11 @@ impl Comparison {
         let (unit, evidence) = self.evidence(cell, version)?;
         bench.unit(&unit, |desk| {
             let images = digits.binarised(self.evaluation.images)?;
-            let logs = evidence.log_likelihoods(&cell.model()?, &cell.state(&folder)?, &images, self.seed, desk)?;
+            let mut state = cell.state(&folder)?;
+            if version == Version::Replicate {
+                state = first_replicas(&state, self.official_seeds);
+            }
+            let logs = evidence.log_likelihoods(&cell.model()?, &state, &images, self.seed, desk)?;
             let negative = |own: &Vec<f64>| own.iter().map(|l| -l).collect::<Vec<f64>>();
             let mean = |own: &Vec<f64>| -own.iter().sum::<f64>() / own.len() as f64;
             Ok(Likelihoods { seeds: logs.iter().map(mean).collect(), digits: logs.first().map_or(vec![], negative) })
@@ -187,7 +199,7 @@ impl Comparison {
         evidence.group *= self.seeds;
         bench.unit(&format!("{unit}-all"), |desk| {
             let images = digits.binarised(usize::MAX)?;
-            let state = first_replica(&cell.state(&folder)?);
+            let state = first_replicas(&cell.state(&folder)?, 1);
             let logs = evidence.log_likelihoods(&cell.model()?, &state, &images, self.seed + 1, desk)?;
             let digits: Vec<f64> = logs[0].iter().map(|l| -l).collect();
             Ok(Likelihoods { seeds: vec![digits.iter().sum::<f64>() / digits.len() as f64], digits })
@@ -195,12 +207,13 @@ impl Comparison {
     }
 }
 
-/// The first seed alone.
-fn first_replica(state: &minvel_engine::State<f32>) -> minvel_engine::State<f32> {
-    let mut first = minvel_engine::State::new(1);
+/// The first seeds alone.
+fn first_replicas(state: &State<f32>, count: usize) -> State<f32> {
+    let count = count.min(state.replicas());
+    let mut first = State::new(count);
     for (name, values) in state.iter() {
         let len = values.len() / state.replicas();
-        first.set(name, &values[..len], len);
+        first.set(name, &values[..count * len], len);
     }
     first
 }
@@ -216,7 +229,7 @@ impl Experiment for Comparison {
             for place in self.places() {
                 let cell = self.cell(&place, version);
                 if !cells.iter().any(|(known, _)| known.name == cell.name) {
-                    let trained = cell.train(bench, &digits, (self.seed, self.seeds))?;
+                    let trained = cell.train(bench, &digits, (self.seed, self.seeds_of(&cell)))?;
                     cells.push((cell.clone(), trained));
                 }
                 let likelihoods = self.shared_likelihoods(&cell, version, &mut tables, &digits, bench)?;
@@ -271,7 +284,7 @@ impl Comparison {
     fn findings(&self, cells: &[(Cell, Trained)], tables: &[Table]) -> Findings {
         let mut findings = Findings::default();
         for table in tables {
-            findings.rows.extend(table.rows(self.seeds));
+            findings.rows.extend(table.rows());
         }
         findings.figures.extend(tables.iter().map(Table::figure));
         let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();

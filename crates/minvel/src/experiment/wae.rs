@@ -102,7 +102,7 @@ impl Comparison {
             },
             official: false,
         };
-        Cell { name: format!("{method}-{latent}"), title: format!("{method}, {latent}"), settings }
+        Cell { name: format!("{method}-{latent}"), title: format!("{method}, {latent}"), settings, shown: true }
     }
 }
 

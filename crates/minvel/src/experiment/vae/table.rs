@@ -75,23 +75,23 @@ impl Table {
         self.values.iter().find(|v| is(&v.place))
     }
 
-    fn row(&self, name: &str, value: Estimate, seeds: usize) -> Row {
-        Row::new(&format!("{}: {name}", self.version.name()), value, seeds).unit("nats")
+    fn row(&self, name: &str, value: Estimate) -> Row {
+        Row::new(&format!("{}: {name}", self.version.name()), value, value.count as usize).unit("nats")
     }
 
     /// Numbers, then claims.
-    pub fn rows(&self, seeds: usize) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<Row> {
         let mut rows = vec![];
         for value in &self.values {
             let name = format!("−log p(x), {} (standard deviation {:.2})", value.place.title(), value.deviation());
-            let row = self.row(&name, value.nll(), seeds);
+            let row = self.row(&name, value.nll());
             rows.push(match value.place.paper() {
                 Some((mean, deviation)) => row.paper(mean, Some(deviation)),
                 None => row,
             });
             if let Some(all) = &value.all {
                 let name = format!("−log p(x), {}, first seed, all {} digits", value.place.title(), all.digits.len());
-                let row = self.row(&name, Estimate::of(all.digits.iter().copied()), 1);
+                let row = Row { seeds: 1, ..self.row(&name, Estimate::of(all.digits.iter().copied())) };
                 rows.push(
                     value.place.paper().map_or(row.clone(), |(mean, deviation)| row.paper(mean, Some(deviation))),
                 );
@@ -99,17 +99,17 @@ impl Table {
         }
         let mut dimensions: Vec<usize> = self.values.iter().map(|v| v.place.dimension).collect();
         dimensions.dedup();
-        rows.extend(dimensions.iter().flat_map(|&n| self.claims(n, seeds)));
+        rows.extend(dimensions.iter().flat_map(|&n| self.claims(n)));
         rows
     }
 
-    fn claims(&self, dimension: usize, seeds: usize) -> Vec<Row> {
+    fn claims(&self, dimension: usize) -> Vec<Row> {
         let mut rows = vec![];
         if let Some(ours) = self.find("implicit", "sphere", dimension) {
             for other in self.values.iter().filter(|v| v.place.dimension == dimension && v.place != ours.place) {
                 let (title, than) = (ours.place.title(), other.place.title());
                 let difference = ours.nll() - other.nll();
-                rows.push(self.row(&format!("−log p(x), {title} less {than}"), difference, seeds).claim(
+                rows.push(self.row(&format!("−log p(x), {title} less {than}"), difference).claim(
                     &format!("{title} is better than {than}"),
                     Rule::SurelyBelow { limit: 0.0, sigmas: SURELY },
                 ));
@@ -117,7 +117,7 @@ impl Table {
             if let Some((mean, deviation)) = ours.place.paper() {
                 let title = ours.place.title();
                 rows.push(
-                    self.row(&format!("−log p(x), {title}, beside the paper's"), ours.nll(), seeds)
+                    self.row(&format!("−log p(x), {title}, beside the paper's"), ours.nll())
                         .paper(mean, Some(deviation))
                         .claim(&format!("{title} is within 1 nat of the paper, or better"), Rule::Below(mean + NEAR)),
                 );
@@ -127,7 +127,7 @@ impl Table {
             let pair = (self.find("explicit", "euclidean", 32), self.find("explicit", "sphere", 32));
             if let (Some(flat), Some(round)) = pair {
                 let name = "−log p(x), explicit euclidean 32 less explicit sphere 32";
-                rows.push(self.row(name, flat.nll() - round.nll(), seeds).claim(
+                rows.push(self.row(name, flat.nll() - round.nll()).claim(
                     "explicit sphere loses to explicit euclidean at 32",
                     Rule::SurelyBelow { limit: 0.0, sigmas: SURELY },
                 ));
