@@ -104,8 +104,13 @@ impl Settings {
             let why = format!("{kind} does not go with a posterior that is {}", self.posterior);
             return Err(refuse("kind", format!("{why}: explicit posteriors have a divergence, others learn it")));
         }
+        for (key, value) in [("weight", self.matching.weight), ("penalty", *penalty)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(refuse(key, "must not be negative".into()));
+            }
+        }
         let velocity = || -> Result<MinimumVelocity, Error> {
-            if *step <= 0.0 {
+            if !(*step > 0.0 && step.is_finite()) {
                 return Err(refuse("step", "must be positive".into()));
             }
             let flow = self.flow(latent)?;
@@ -120,6 +125,11 @@ impl Settings {
                 if self.matching.flow == "spos" {
                     let why = "spos moves the codes of one law, and each image has its own: take chart or geodesic";
                     return Err(refuse("flow", why.into()));
+                }
+                if posterior == Posterior::Point {
+                    let why =
+                        "one code for each image has no entropy to learn: take posterior = \"implicit\", or velocity";
+                    return Err(refuse("kind", why.into()));
                 }
                 let energy = Conditional::new("energy", features, pixels, &self.hidden, tanh);
                 Match::Learnt(Arc::new(Velocity::of_each(latent.clone(), energy, velocity()?, SCALE)))
@@ -139,12 +149,13 @@ impl Settings {
 
     fn flow(&self, latent: &Arc<dyn Manifold>) -> Result<Arc<dyn Flow>, Error> {
         let on = |form| Arc::new(RiemannianLangevin { manifold: latent.clone(), form });
+        let flat = self.latent.starts_with("euclidean:");
         match self.matching.flow.as_str() {
             // On Rⁿ the same step, but with N = |∇E|² of the adaptive step (METHODS 1.6), where a chart has |drift|².
-            "chart" if self.latent.starts_with("euclidean:") => Ok(Arc::new(Langevin)),
+            "chart" | "geodesic" if flat => Ok(Arc::new(Langevin)),
             "chart" => Ok(on(Form::Chart)),
             "geodesic" => Ok(on(Form::Geodesic)),
-            "spos" if self.latent.starts_with("euclidean:") => Ok(Arc::new(Blend::convex(0.5, Stein::default()))),
+            "spos" if flat => Ok(Arc::new(Blend::convex(0.5, Stein::default()))),
             "spos" => Err(Error::config("`matching.flow`: spos moves in Rⁿ: take chart or geodesic")),
             other => Err(Error::config(format!("`matching.flow`: `{other}` is not chart, geodesic or spos"))),
         }
