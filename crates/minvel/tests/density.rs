@@ -254,3 +254,26 @@ fn repeated_points_drive_the_bandwidth_to_its_edge_and_it_says_so() {
     let (density, bandwidth) = KernelDensity::cross_validated(bump, &train, None, &Search::default());
     assert!(bandwidth.at_edge && density.log_density(&once, 1).iter().all(|l| l.is_finite()));
 }
+
+/// Quaternions are rotations up to sign; unit vectors are not.
+#[test]
+fn the_antipode_of_a_centre_is_far_from_it_on_spheres_and_the_same_rotation() {
+    for name in ["sphere:1", "sphere:2", "sphere:8", "so3"] {
+        let bump = Bump::new(&*parse(name).unwrap()).unwrap();
+        let m = bump.ambient();
+        let length = (0..m).map(|i| ((i + 1) as f64).powi(2)).sum::<f64>().sqrt();
+        let c: Vec<f64> = (0..m).map(|i| (i + 1) as f64 / length).collect();
+        let opposite: Vec<f64> = c.iter().map(|x| -x).collect();
+        let kappa = 6.0;
+        let density = KernelDensity::new(bump.clone(), &c, kappa, 0.0);
+        let at = density.log_density(&[c.clone(), opposite.clone()].concat(), 1);
+        if name == "so3" {
+            assert!(within_ulps(at[0], at[1], 64.0), "{name}: {at:?}");
+        } else {
+            // κ(μ·c − μ·(−c)), the statistic being normalised so that it is 0 at the centre.
+            let fall = kappa * (bump.statistic(&c, &c) - bump.statistic(&opposite, &c));
+            assert!(within_ulps(fall, 2.0 * kappa, 64.0), "{name}: the statistic falls by {fall}");
+            assert!(within_ulps(at[0] - at[1], fall, 64.0), "{name}: {at:?}");
+        }
+    }
+}

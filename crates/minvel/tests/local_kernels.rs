@@ -677,3 +677,24 @@ fn kernels_stay_clear_of_the_cut_locus() {
         assert!(widest > 0.5 * PI / 6.0 / (n as f64).sqrt(), "{name}: the case is too narrow to have power");
     }
 }
+
+/// A single kernel: the antipode of its centre has next to nothing of its density on a sphere, and all of it as a rotation.
+#[test]
+fn a_kernel_does_not_see_its_antipode_as_its_centre() {
+    for (name, same) in [("sphere:2", false), ("sphere:7", false), ("so3", true)] {
+        let case = Case::sized(name, 0.3, 1);
+        let density = case.density();
+        let centre = case.centres[..case.manifold.ambient()].to_vec();
+        let opposite: Vec<f64> = centre.iter().map(|x| -x).collect();
+        let at = density.log_density(&[centre, opposite].concat(), 1);
+        println!("{name}: {at:?}");
+        match same {
+            true => assert!(within_ulps(at[0], at[1], 1e4), "{name}: {at:?}"),
+            // Kernels of width 0.1 do not reach there: what is left is the uniform part, a tenth.
+            false => {
+                let uniform = (0.1 / case.manifold.volume().unwrap()).ln();
+                assert!(within_ulps(at[1], uniform, 16.0) && at[0] - at[1] > 2.0, "{name}: {at:?}, uniform {uniform}");
+            }
+        }
+    }
+}

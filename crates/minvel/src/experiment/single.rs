@@ -51,6 +51,7 @@ struct Evaluation {
 /// −log p of test digits: by annealing, and the importance-weighted bound; means of each seed.
 #[derive(Serialize, Deserialize)]
 struct Scores {
+    #[serde(with = "crate::report::number::list")]
     annealed: Vec<f64>,
     bound: Option<Vec<f64>>,
 }

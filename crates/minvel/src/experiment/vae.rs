@@ -99,9 +99,11 @@ impl Comparison {
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("official_seeds", this.official_seeds > 0, "must be positive")?;
         demand("tables", !this.tables.is_empty(), "names no table")?;
+        demand("dimensions", !this.places().is_empty(), "are those of no cell, nor are `latents` and `posteriors`")?;
         demand("dimensions", this.dimensions.iter().all(|&n| n > 0), "must be positive")?;
         let Evaluation { images, chains, temperatures, group, .. } = this.evaluation;
-        demand("evaluation", images * chains * group > 0 && temperatures > 1, "has a zero")?;
+        let some = images > 0 && chains > 0 && group > 0 && temperatures > 1;
+        demand("evaluation", some, "needs an image, a chain, a group of one and two temperatures")?;
         for version in &this.tables {
             for place in this.places() {
                 this.cell(&place, *version).learning()?;

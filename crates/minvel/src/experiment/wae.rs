@@ -73,6 +73,9 @@ impl Comparison {
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("epochs", this.epochs > 0, "must be positive")?;
         demand("samples", this.samples > 1, "must be at least 2")?;
+        demand("dimension", this.dimension > 0, "must be positive")?;
+        demand("latents", !this.latents.is_empty(), "names no manifold")?;
+        demand("methods", !this.methods.is_empty(), "names no method")?;
         for method in &this.methods {
             for latent in &this.latents {
                 this.cell(method, latent).learning()?;
