@@ -92,18 +92,18 @@ fn seen(report: &Report) -> String {
     serde_json::to_string(&(&report.rows, &report.figures, &report.notes, &report.config)).unwrap()
 }
 
-/// Runs to the end, and again with an interruption after every few moments; both reports are the same.
+/// Runs to the end, and again with interruptions, each some moments later than the one before; both reports are the same.
 fn resumed(name: &str, config: &Config, scratch: &Scratch) -> Report {
     let whole = perform(config, name, &scratch.path("whole"), &Silent, Stop::default()).unwrap();
     let mut stops = 0;
     let again = loop {
-        let watch = Impatient::after(4);
+        let watch = Impatient::after(3 + 2 * stops);
         match perform(config, name, &scratch.path("parts"), &watch, watch.stop.clone()) {
             Ok(report) => break report,
             Err(Error::Interrupted) => stops += 1,
             Err(other) => panic!("{other}"),
         }
-        assert!(stops < 500, "it never ends");
+        assert!(stops < 100, "it never ends");
     };
     println!("{name}: {stops} interruptions");
     assert!(stops > 5, "there is something to resume");
@@ -122,7 +122,7 @@ fn both_tables_of_likelihoods_come_out_the_same_however_often_they_are_interrupt
     let mut config = settings("vae", &VAE);
     config.set(&format!("data={:?}", scratch.folder())).unwrap();
     let report = resumed("vae", &config, &scratch);
-    let values: Vec<f64> = report.rows.iter().map(|row| row.value.mean).collect();
+    let values: Vec<f64> = report.rows.iter().map(|row| row.value).collect();
     assert!(values.iter().all(|x| x.is_finite()), "{values:?}");
     // Four cells in two tables, and the first seed of ours on all 40 digits.
     let cells = report.rows.iter().filter(|r| r.name.contains("standard deviation")).count();
@@ -130,7 +130,7 @@ fn both_tables_of_likelihoods_come_out_the_same_however_often_they_are_interrupt
     assert_eq!((cells, all), (8, 1));
     let of = |version: &str, cell: &str| {
         let is = |name: &str| name.starts_with(version) && name.contains(cell) && name.contains("standard deviation");
-        report.rows.iter().find(|r| is(&r.name)).unwrap().value.mean
+        report.rows.iter().find(|r| is(&r.name)).unwrap().value
     };
     // What both tables share is the same number; ReLU, the official sampler and the official charts give others.
     assert_eq!(of("corrected", "implicit euclidean"), of("replicate", "implicit euclidean"));
@@ -162,7 +162,7 @@ fn the_table_of_distances_comes_out_the_same_however_often_it_is_interrupted() {
     let report = resumed("wae", &config, &scratch);
     assert_eq!(report.rows.iter().filter(|r| r.name.contains("standard deviation")).count(), 6);
     assert_eq!(report.claims().count(), 5, "three methods on two manifolds, ours and the critic's on each");
-    assert!(report.rows.iter().all(|r| r.value.mean.is_finite()));
+    assert!(report.rows.iter().all(|r| r.value.is_finite()));
     assert!(names(&report).contains(&"velocity-sphere-samples"));
 }
 
@@ -186,7 +186,7 @@ fn one_model_of_ones_own_settings_has_its_scores_and_figures() {
     let product = ["model.latent=product(torus:1,hyperbolic:2)", "model.matching.kind=adversarial", "seed=3"];
     let wae = run("train-wae", &product);
     assert_eq!(wae.rows.len(), 1, "no images, no likelihood");
-    assert!(wae.rows[0].value.mean.is_finite());
+    assert!(wae.rows[0].value.is_finite());
 }
 
 #[test]
