@@ -1,4 +1,4 @@
-//! The table of claims, for the terminal.
+//! The table of claims, for the terminal; where nothing is claimed, that of numbers.
 
 use console::{Term, measure_text_width, style};
 use minvel::report::{Report, format};
@@ -8,6 +8,9 @@ const WIDEST: usize = 120;
 
 /// Claims with values and what decided them, the score, and how long it took.
 pub fn table(report: &Report) -> String {
+    if report.claims().next().is_none() {
+        return numbers(report);
+    }
     let width = Term::stdout().size_checked().map_or(100, |(_, columns)| columns as usize).clamp(60, WIDEST);
     let longest = |text: &dyn Fn(&minvel::report::Row) -> String| {
         report.claims().map(|r| measure_text_width(&text(r))).max().unwrap_or(0)
@@ -19,9 +22,7 @@ pub fn table(report: &Report) -> String {
         format!(" {mark}  {}  {}  {}", pad(text, claim), pad(a, value), pad(b, paper)).trim_end().to_string()
     };
     let mut out = String::new();
-    if report.claims().next().is_some() {
-        let _ = writeln!(out, "{}", line(" ", "claim", "value", if paper > 0 { "paper" } else { "" }));
-    }
+    let _ = writeln!(out, "{}", line(" ", "claim", "value", if paper > 0 { "paper" } else { "" }));
     for row in report.claims() {
         let holds = row.holds == Some(true);
         let mark = if holds { style("✓").green().to_string() } else { style("✗").red().bold().to_string() };
@@ -42,6 +43,20 @@ pub fn table(report: &Report) -> String {
     let score = format!("{hold} of {all} claims hold");
     let score = if hold == all { style(score).green().bold() } else { style(score).red().bold() };
     let _ = writeln!(out, "\n{score}; {} took {}.", report.experiment, format::duration(report.seconds));
+    out
+}
+
+/// All numbers, and how long it took.
+fn numbers(report: &Report) -> String {
+    let longest = report.rows.iter().map(|row| measure_text_width(&row.name)).max().unwrap_or(0);
+    let mut out = String::new();
+    for row in &report.rows {
+        let _ = writeln!(out, "  {}  {}", pad(&row.name, longest), row.value_text());
+    }
+    for note in &report.notes {
+        let _ = writeln!(out, "mind: {note}");
+    }
+    let _ = writeln!(out, "\n{} took {}.", report.experiment, format::duration(report.seconds));
     out
 }
 

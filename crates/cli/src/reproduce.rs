@@ -203,7 +203,7 @@ fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
         let entry = experiment::find(name)?;
         let base = if request.quick { entry.config()?.quick()? } else { entry.config()? };
         let config = base.overlay(&Config::parse("run.json", text)?)?;
-        (entry.check)(&config)?;
+        (entry.check)(&config)?.ready()?;
         let folder = if single { folder.to_path_buf() } else { folder.join(name) };
         Ok(Job { entry, config, folder })
     };

@@ -1,8 +1,10 @@
-//! `minvel train lenet` on digits that are none: files, words and exit codes.
+//! `minvel train` on digits that are none: files, words and exit codes, and what is left of it when it is killed.
 
 mod support;
 
-use support::{Folder, error};
+use std::process::Stdio;
+use std::time::Instant;
+use support::{Folder, Numbers, error};
 
 /// An idx file of bytes.
 fn idx(dims: &[u32], entries: impl Iterator<Item = u8>) -> Vec<u8> {
@@ -48,4 +50,134 @@ fn lenet_without_digits_says_where_it_looked() {
     assert_eq!(output.status.code(), Some(2));
     assert!(error(&output).contains("no file train-images-idx3-ubyte.gz"), "{}", error(&output));
     assert!(folder.list(".").is_empty(), "nothing was written");
+}
+
+/// Settings that make a training a matter of a second.
+const TINY: [&str; 14] = [
+    "--set",
+    "data=.",
+    "--set",
+    "model.hidden=[8]",
+    "--set",
+    "model.batch=8",
+    "--set",
+    "evaluation.images=3",
+    "--set",
+    "evaluation.temperatures=20",
+    "--set",
+    "evaluation.chains=2",
+    "--threads",
+    "1",
+];
+
+fn train<'a>(what: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["train", what][..], &TINY, more].concat()
+}
+
+#[test]
+fn an_auto_encoder_is_trained_and_reported() {
+    let folder = Folder::new("train-vae");
+    digits(&folder, 60);
+    for (what, more) in [
+        ("vae", &["--set", "model.latent=sphere:2"][..]),
+        ("vae", &["--set", "model.posterior=explicit", "--set", "model.matching.kind=divergence"]),
+        ("wae", &["--set", "model.latent=product(torus:1,hyperbolic:2)", "--set", "evaluation.images=0"]),
+        ("wae", &["--set", "model.matching.kind=discrepancy", "--seeds", "2"]),
+    ] {
+        let steps = ["--set", "model.iterations=4", "--out", "run"];
+        let printed = folder.good(&train(what, &[more, &steps].concat()));
+        assert!(printed.contains("report.html") && !printed.contains("claims"), "{printed}");
+        assert!(printed.contains("loss at the end of training"), "numbers are printed: {printed}");
+        let files = folder.list("run");
+        for name in
+            ["report.json", "report.md", "report.html", "run.json", "models", "model-samples.png", "model-paths.svg"]
+        {
+            assert!(files.iter().any(|f| f == name), "{what} {more:?}: no {name} in {files:?}");
+        }
+        assert_eq!(files.iter().any(|f| f == "model-sphere.png"), more.contains(&"model.latent=sphere:2"));
+        assert_eq!(folder.list("run/models"), ["model.safetensors"]);
+        std::fs::remove_dir_all(folder.path("run")).unwrap();
+    }
+}
+
+#[test]
+fn settings_that_do_not_go_together_exit_with_2_and_write_nothing() {
+    let folder = Folder::new("train-wrong");
+    digits(&folder, 60);
+    let before = folder.list(".");
+    for (what, settings, word) in [
+        ("vae", &["model.latent=ball:3"][..], "`latent`"),
+        ("vae", &["model.posterior=explicit"], "`matching.kind`"),
+        ("vae", &["model.posterior=explicit", "model.latent=torus:2"], "torus:2"),
+        ("vae", &["model.posterior=point"], "`matching.kind`"),
+        ("vae", &["model.matching.flow=spos"], "`matching.flow`"),
+        ("wae", &["model.matching.kind=divergence"], "`matching.kind`"),
+        ("wae", &["model.mathcing.kind=velocity"], "model.matching"),
+        ("wae", &["seeds=0"], "`seeds`"),
+    ] {
+        let set: Vec<&str> = settings.iter().flat_map(|s| ["--set", s]).collect();
+        let output = folder.minvel(&train(what, &set));
+        assert_eq!(output.status.code(), Some(2), "{settings:?}: {}", error(&output));
+        assert!(error(&output).contains(word), "{settings:?}: {}", error(&output));
+        assert_eq!(folder.list("."), before, "{settings:?} wrote something");
+    }
+    let output = folder.minvel(&["train", "vae", "--set", "data=nowhere"]);
+    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+    assert!(error(&output).contains("train-images-idx3-ubyte"), "{}", error(&output));
+    let output = folder.minvel(&["reproduce", "wae", "--set", "data=.", "--set", "lenet=none.safetensors"]);
+    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+    assert!(error(&output).contains("none.safetensors"), "{}", error(&output));
+    assert_eq!(folder.list("."), before, "nothing was written");
+}
+
+/// Everything a reader sees but the times, and the parameters.
+fn outcome(folder: &Folder, out: &str) -> (String, Vec<u8>) {
+    let read = |name: &str| std::fs::read(folder.path(&format!("{out}/{name}"))).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&read("report.json")).unwrap();
+    let seen = serde_json::to_string(&(&report["rows"], &report["figures"], &report["config"])).unwrap();
+    (seen, read("models/model.safetensors"))
+}
+
+#[test]
+fn ten_kills_at_random_moments_change_no_bit_of_an_auto_encoder() {
+    let folder = Folder::new("train-killed");
+    digits(&folder, 60);
+    let more = ["--set", "model.latent=sphere:2", "--set", "model.iterations=1500", "--save-every", "0"];
+    let begin = |out: &str| {
+        let mut command = folder.command(&train("vae", &[&more[..], &["--out", out]].concat()));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let begun = Instant::now();
+    assert!(begin("whole").status().unwrap().success());
+    let (duration, expected) = (begun.elapsed(), outcome(&folder, "whole"));
+    let (mut moments, mut kills, mut inside) = (Numbers::new(1), 0, 0);
+    while kills < 10 {
+        let mut child = begin("killed").spawn().unwrap();
+        loop {
+            std::thread::sleep(duration.mul_f64(0.6 * moments.uniform()));
+            if let Some(status) = child.try_wait().unwrap() {
+                assert!(status.success());
+                break;
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            kills += 1;
+            inside += usize::from(folder.path("killed/units/model.train.work/model.safetensors").exists());
+            child = if folder.path("killed/run.json").exists() {
+                let resume = ["train", "vae", "--resume", "killed", "--save-every", "0", "--threads", "1"];
+                folder.command(&resume).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+            } else {
+                let _ = std::fs::remove_dir_all(folder.path("killed"));
+                begin("killed").spawn().unwrap()
+            };
+        }
+        assert!(outcome(&folder, "killed") == expected, "the bits differ");
+        std::fs::remove_dir_all(folder.path("killed")).unwrap();
+    }
+    println!("{kills} kills, {inside} of them inside the training, which takes {duration:?}");
+    assert!(inside > 0, "no kill hit the training: make it longer");
+    // The twin: another seed gives other bits.
+    assert!(begin("other").args(["--set", "seed=2"]).status().unwrap().success());
+    assert!(outcome(&folder, "other").1 != expected.1);
 }

@@ -30,6 +30,11 @@ use crate::report::{Figure, Machine, Report, Row, Versions};
 
 /// Something that can be run and finds numbers.
 pub trait Experiment {
+    /// Whether what it needs from outside, as data, is there: asked before anything is written.
+    fn ready(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Does the work, in units of the bench.
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error>;
 }

@@ -18,8 +18,23 @@ pub fn test(folder: Option<&Path>) -> Result<Labelled, Error> {
     read(folder, "t10k")
 }
 
+/// Whether all four files are there; they are not read.
+pub fn check(folder: Option<&Path>) -> Result<(), Error> {
+    let folder = place(folder)?;
+    for part in ["train", "t10k"] {
+        file(&folder, &format!("{part}-images-idx3-ubyte"))?;
+        file(&folder, &format!("{part}-labels-idx1-ubyte"))?;
+    }
+    Ok(())
+}
+
+/// The folder given, or that of the catalogue.
+fn place(folder: Option<&Path>) -> Result<PathBuf, Error> {
+    folder.map_or_else(|| catalogue::find("mnist")?.here(), |given| Ok(given.to_path_buf()))
+}
+
 fn read(folder: Option<&Path>, part: &str) -> Result<Labelled, Error> {
-    let folder = folder.map_or_else(|| catalogue::find("mnist")?.here(), |given| Ok(given.to_path_buf()))?;
+    let folder = place(folder)?;
     let images = idx::images(&file(&folder, &format!("{part}-images-idx3-ubyte"))?)?;
     let path = file(&folder, &format!("{part}-labels-idx1-ubyte"))?;
     let labels = idx::labels(&path)?;

@@ -36,6 +36,11 @@ impl Digits {
         Digits { folder, seed, train: OnceCell::new(), test: OnceCell::new() }
     }
 
+    /// Whether the files are there.
+    pub fn check(&self) -> Result<(), Error> {
+        mnist::check(self.folder.as_deref())
+    }
+
     /// Intensities of the digits to learn from.
     pub fn train(&self) -> Result<&[f32], Error> {
         read(&self.train, || Ok(mnist::train(self.folder.as_deref())?.images.intensities()))

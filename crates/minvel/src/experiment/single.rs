@@ -98,6 +98,10 @@ impl Single {
 }
 
 impl Experiment for Single {
+    fn ready(&self) -> Result<(), Error> {
+        Digits::new(&self.data, self.seed).check()
+    }
+
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
         let digits = Digits::new(&self.data, self.seed);
         let cell = self.cell();

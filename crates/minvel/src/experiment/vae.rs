@@ -184,7 +184,7 @@ impl Comparison {
         bench.unit(&unit, |desk| {
             let images = digits.binarised(self.evaluation.images)?;
             let mut state = cell.state(&folder)?;
-            if version == Version::Replicate {
+            if unit.ends_with("official-evidence") {
                 state = first_replicas(&state, self.official_seeds);
             }
             let logs = evidence.log_likelihoods(&cell.model()?, &state, &images, self.seed, desk)?;
@@ -221,6 +221,10 @@ fn first_replicas(state: &State<f32>, count: usize) -> State<f32> {
 }
 
 impl Experiment for Comparison {
+    fn ready(&self) -> Result<(), Error> {
+        Digits::new(&self.data, self.seed).check()
+    }
+
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
         let digits = Digits::new(&self.data, self.seed);
         let mut cells: Vec<(Cell, Trained)> = vec![];

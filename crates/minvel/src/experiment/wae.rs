@@ -151,6 +151,13 @@ impl Comparison {
 }
 
 impl Experiment for Comparison {
+    fn ready(&self) -> Result<(), Error> {
+        if !self.lenet.is_empty() {
+            Lenet::read(Path::new(&self.lenet))?;
+        }
+        Digits::new(&self.data, self.seed).check()
+    }
+
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
         let digits = Digits::new(&self.data, self.seed);
         let own = usize::from(self.lenet.is_empty());
