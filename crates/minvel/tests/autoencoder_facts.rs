@@ -1,16 +1,20 @@
 //! Likelihoods of decoders for which they are known: F48, F49 and F50 of METHODS 6.F through [`Evidence`], and the
 //! importance-weighted bound where the posterior is exact.
 
+#[path = "support/scratch.rs"]
+mod scratch;
 mod support;
 
+use minvel::Error;
 use minvel::autoencoder::{Autoencoder, Decoder, Encoder, Evidence, ImportanceBound, Likelihood, Posterior};
 use minvel::energy::Activation;
 use minvel::energy::von_mises_fisher::Reparameterisation;
 use minvel::manifold;
 use minvel::special::log_mean_exp;
-use minvel::train::Desk;
+use minvel::train::{Desk, Observer, Silent, Stop};
 use minvel_engine::State;
 use minvel_engine::init::Init;
+use scratch::Scratch;
 use std::f64::consts::TAU;
 use support::{estimate, within_digits, within_sigma, within_ulps};
 
@@ -139,6 +143,39 @@ fn fact_50_the_evidence_on_spheres_and_what_the_official_charts_make_of_it() {
         println!("official {mean:.4} ± {error:.4}, METHODS {theirs:.4}");
         assert!(mean > exact && (mean - theirs).abs() < SIGMAS * 2f64.sqrt() * error);
     }
+}
+
+/// Asks to stop when two images are done.
+struct Impatient(Stop);
+
+impl Observer for Impatient {
+    fn advance(&self, done: u64, _: &str) {
+        if done >= 2 {
+            self.0.ask();
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_evaluation_goes_on_with_the_group_it_was_at() {
+    let scratch = Scratch::new("evidence");
+    let model = Linear::new("euclidean:1", None, &[2.0], &[3.0], 1.0);
+    let evidence = Evidence::on(&model.model.latent, 20, 4, 2);
+    let images = [3.0, 5.0, -2.0, 8.0, 1.0];
+    let run = |observer: &dyn Observer, stop: Stop, images: &[f64]| {
+        let desk = Desk::new(observer, stop, scratch.folder(), "test");
+        evidence.log_likelihoods(&model.model, &model.state, images, 3, &desk)
+    };
+    let asked = Stop::default();
+    assert!(matches!(run(&Impatient(asked.clone()), asked, &images), Err(Error::Interrupted)));
+    assert_eq!(scratch.list(), ["evidence.safetensors"]);
+    let whole = evidence.log_likelihoods(&model.model, &model.state, &images, 3, &Desk::bare()).unwrap();
+    // Other images after those that were done: these are not annealed again.
+    let other = [0.0, 0.0, -2.0, 8.0, 1.0];
+    assert_eq!(run(&Silent, Stop::default(), &other).unwrap(), whole);
+    // All done: nothing is computed. Of another number of images: not its own.
+    assert_eq!(run(&Silent, Stop::default(), &[0.0; 5]).unwrap(), whole);
+    assert!(run(&Silent, Stop::default(), &images[..4]).is_err());
 }
 
 fn before_softplus(y: f64) -> f64 {

@@ -4,7 +4,7 @@
 //! averaged: E log p̂(x) ≤ log p(x). For an explicit posterior also the bound log mean_k p(x|z_k)p(z_k)/q(z_k|x).
 //! **Source.** METHODS 4.6; wu2017decoder, neal2001ais, burda2016iwae.
 //! **Conventions.** Chains of an image are successive rows; the step size is shared by all chains of a program, that is by
-//! a group of images, and starts anew with each group.
+//! a group of images, and starts anew with each group. What is known is kept at the desk after each group.
 //! **Error.** Below log p(x) on average, by about half the variance of the log weights over the number of chains.
 //! **Checked by** tests/autoencoder_facts.rs (a decoder whose likelihood is known), tests/sampler_facts.rs (F47–F50).
 
@@ -15,7 +15,7 @@ use crate::diagnostics::log_mean_exp;
 use crate::energy::von_mises_fisher::Reparameterisation;
 use crate::manifold::{Manifold, Space};
 use crate::sampler::{Annealing, ChartLaw, Metropolis, Schedule};
-use crate::train::{Desk, Scalar};
+use crate::train::{Checkpoint, Desk, Scalar};
 use minvel_engine::{Clock, Graph, State};
 use std::sync::Arc;
 
@@ -65,9 +65,9 @@ impl Evidence {
         let x = shown.gather(g.table(&index, [index.len()]).distribute());
         let extra = |z| -model.decoder.log_prob(x, z);
         let mut annealed = self.annealing.compile::<T>(&g, &extra, index.len(), &desk.options(replicas));
-        let mut found = vec![Vec::with_capacity(count); replicas];
-        desk.begin("evidence", count as u64, 0);
-        for (number, first) in (0..count).step_by(group).enumerate() {
+        let mut found = Found::resumed(replicas, count, desk)?;
+        desk.begin("evidence", count as u64, found.done.min(count) as u64);
+        for (number, first) in (0..count).step_by(group).enumerate().skip(found.done.div_ceil(group)) {
             desk.go_on()?;
             // The last group may be short of images: it is filled up with those before it, which were counted.
             let from = first.min(count - group);
@@ -76,12 +76,56 @@ impl Evidence {
             let weights = weights.map_err(|d| Error::config(format!("annealing left the finite numbers: {d:?}")))?;
             for (replica, all) in weights.values.chunks(group * self.chains).enumerate() {
                 let each = all.chunks(self.chains).map(|chains| log_mean_exp(chains).mean);
-                found[replica].extend(each.skip(first - from));
+                found.values[replica].extend(each.skip(first - from));
             }
-            desk.advance((first + group).min(count) as u64, "");
+            found.done = (first + group).min(count);
+            found.keep(count, desk)?;
+            desk.advance(found.done as u64, "");
         }
         desk.end();
+        Ok(found.values)
+    }
+}
+
+/// log p̂ of the images so far, kept after each group, so that an interruption costs no more than one.
+struct Found {
+    /// `[replica][image]`.
+    values: Vec<Vec<f64>>,
+    /// Images.
+    done: usize,
+}
+
+/// Name of the file at the desk, and of what is in it.
+const NAME: &str = "evidence";
+
+impl Found {
+    /// What the desk has, or nothing.
+    fn resumed(replicas: usize, count: usize, desk: &Desk) -> Result<Self, Error> {
+        let mut found = Found { values: vec![vec![]; replicas], done: 0 };
+        let Some(path) = desk.checkpoint(NAME) else { return Ok(found) };
+        let Some(kept) = Checkpoint::<f64>::read_if_there(&path)? else { return Ok(found) };
+        let empty = Found { values: vec![vec![]; replicas], done: 0 };
+        kept.belongs_to(&path, &desk.purpose(NAME), &empty.state(count))?;
+        desk.resumed(kept.note(&path)?);
+        found.done = kept.step as usize;
+        let all = kept.state.get(NAME).expect("it belongs to this");
+        found.values = all.chunks(count).map(|own| own[..found.done].to_vec()).collect();
         Ok(found)
+    }
+
+    /// As a state: as many numbers as images, those not known yet being NaN.
+    fn state(&self, count: usize) -> State<f64> {
+        let padded = |own: &Vec<f64>| own.iter().copied().chain(std::iter::repeat(f64::NAN)).take(count).collect();
+        let all: Vec<Vec<f64>> = self.values.iter().map(padded).collect();
+        let mut state = State::new(self.values.len());
+        state.set(NAME, &all.concat(), count);
+        state
+    }
+
+    fn keep(&self, count: usize, desk: &Desk) -> Result<(), Error> {
+        let Some(path) = desk.checkpoint(NAME) else { return Ok(()) };
+        let (state, seconds) = (self.state(count), desk.seconds());
+        Checkpoint::new(state, self.done as u32, &desk.purpose(NAME), &seconds).write(&path)
     }
 }
 

@@ -99,7 +99,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Adds the seconds that a checkpoint knows of.
-    pub(super) fn resumed(&self, seconds: f64) {
+    pub(crate) fn resumed(&self, seconds: f64) {
         self.earlier.set(self.earlier.get().max(seconds));
     }
 
