@@ -68,7 +68,7 @@ pub struct Arguments {
     /// Go on with an interrupted fit.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "out", "quick", "distinct", "objective", "flow", "step_size", "seeds", "seed", "config", "set"])]
     resume: Option<PathBuf>,
-    /// Where the networks learn: auto (the processor, for now), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    /// Where the networks learn: auto (a GPU if there is one), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     device: Device,
     /// Threads; all cores if not given. Results do not depend on it.

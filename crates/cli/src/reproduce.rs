@@ -44,7 +44,7 @@ pub struct How {
     /// Trainings of each kind; their scatter gives the ±.
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
-    /// Where to compute: auto (the processor, for now), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    /// Where to compute: auto (a GPU if there is one), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: Device,
     /// How a GPU computes matrix products: f32, or tf32 (faster, 11 bits).
@@ -59,6 +59,9 @@ pub struct How {
     /// Go on with an interrupted run, with its experiments and settings.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "out", "set", "config"])]
     resume: Option<PathBuf>,
+    /// With --resume: report what is finished, and begin nothing.
+    #[arg(long, requires = "resume")]
+    partial: bool,
     /// Change a setting of the experiment's TOML, as rate=1e-3 or learning.batch=500; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -213,6 +216,10 @@ fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
 fn work(jobs: &[Job], arguments: &How, folder: &Path, command: &str) -> Result<Vec<Report>, Failure> {
     let stop = crate::stop::on_signal();
     let failure = |error| match error {
+        Error::Interrupted if arguments.partial => Failure::Work(Error::config(format!(
+            "there is too little in {} to report: its first units are not finished",
+            folder.display()
+        ))),
         Error::Interrupted => {
             Failure::Interrupted(format!("interrupted; go on with: minvel {command} --resume {}", folder.display()))
         }
@@ -228,7 +235,7 @@ impl Job {
         let ledger = Ledger::open(&self.folder, &purpose)?;
         let bars = Bars::new(name);
         let mut bench = Bench::new(ledger, &bars, stop.clone());
-        bench.threads = arguments.threads;
+        (bench.threads, bench.partial) = (arguments.threads, arguments.partial);
         (bench.device, bench.precision) = (arguments.device, arguments.precision);
         bench.save_every = Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX);
         let versions = Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() };

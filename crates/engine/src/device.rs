@@ -13,10 +13,9 @@ pub enum Device {
 }
 
 impl Device {
-    /// The processor, for now: on the GPU an experiment (`cd1`) has given NaN where the processor does not, so that a GPU
-    /// is only used where it is asked for (docs/decisions/0004-cuda.md).
+    /// The first GPU if it can be used, else the processor.
     pub fn auto() -> Device {
-        Device::Cpu
+        Device::Cuda(0).checked().unwrap_or(Device::Cpu)
     }
 
     /// The device itself if it can be used; or what is missing, and what to do.

@@ -123,14 +123,20 @@ impl Entry {
         versions: Versions,
         revision: &str,
     ) -> Result<Report, Error> {
-        let findings = (self.check)(config)?.run(bench)?;
+        let mut findings = (self.check)(config)?.run(bench)?;
+        if !bench.missing().is_empty() {
+            let missing = bench.missing().join(", ");
+            findings
+                .notes
+                .insert(0, format!("A partial report, of what is finished so far; still missing: {missing}."));
+        }
         Ok(Report {
             experiment: self.name.to_string(),
             about: self.about.to_string(),
             source: self.source.to_string(),
             config: config.json(),
             quick: config.is_quick(),
-            device: bench.device(),
+            device: bench.devices(),
             seconds: bench.timings().iter().map(|t| t.seconds).sum(),
             timings: bench.timings().to_vec(),
             machine: Machine::here(),

@@ -7,6 +7,7 @@ use crate::{Error, file};
 use minvel_engine::{Device, Options, Precision};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,18 +21,37 @@ pub struct Bench<'a> {
     pub precision: Precision,
     /// Time between two checkpoints of a training.
     pub save_every: Duration,
+    /// Whether to report what is finished, and to begin nothing.
+    pub partial: bool,
     ledger: Ledger,
     observer: &'a dyn Observer,
     stop: Stop,
     planned: usize,
     timings: Vec<Timing>,
+    devices: BTreeSet<String>,
+    missing: Vec<String>,
 }
 
 impl<'a> Bench<'a> {
     /// A bench with a ledger, somebody who watches, and a way to be stopped.
     pub fn new(ledger: Ledger, observer: &'a dyn Observer, stop: Stop) -> Self {
         let (Options { device, precision, .. }, save_every) = (Options::default(), Duration::from_secs(10));
-        Bench { threads: 0, device, precision, save_every, ledger, observer, stop, planned: 0, timings: vec![] }
+        let (timings, devices, missing) = (vec![], BTreeSet::new(), vec![]);
+        let partial = false;
+        Bench {
+            threads: 0,
+            device,
+            precision,
+            save_every,
+            partial,
+            ledger,
+            observer,
+            stop,
+            planned: 0,
+            timings,
+            devices,
+            missing,
+        }
     }
 
     /// Says how many units there will be, for the observer.
@@ -39,12 +59,29 @@ impl<'a> Bench<'a> {
         self.planned = units;
     }
 
-    /// The device in words, for reports: a GPU with its name and the precision of its products.
-    pub fn device(&self) -> String {
+    /// Where the units were computed, in words: a GPU with its name and the precision of its products.
+    pub fn devices(&self) -> String {
+        self.devices.iter().cloned().collect::<Vec<_>>().join("; ")
+    }
+
+    fn device(&self) -> String {
         let Device::Cuda(index) = self.device else { return self.device.to_string() };
         let cards = minvel_engine::cards().unwrap_or_default();
         let name = cards.into_iter().nth(index).map_or(String::new(), |card| format!(" ({})", card.name));
         format!("{}{name}, products in {}", self.device, self.precision)
+    }
+
+    /// What a unit found, or `None` if only what is finished is asked for and it is not.
+    pub fn if_finished<T>(&self, found: Result<T, Error>) -> Result<Option<T>, Error> {
+        match found {
+            Err(Error::Interrupted) if self.partial => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Units that a partial report lacks.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
     }
 
     /// The folder of the run, for what is too large for the ledger.
@@ -75,10 +112,15 @@ impl<'a> Bench<'a> {
         let resumed = before.is_some();
         let finished = match before {
             Some(finished) => finished,
+            None if self.partial => {
+                self.missing.push(name.to_string());
+                return Err(Error::Interrupted);
+            }
             None => self.work(name, work)?,
         };
         self.observer.unit_done(name, finished.seconds, resumed);
         self.timings.push(Timing { name: name.to_string(), seconds: finished.seconds });
+        self.devices.insert(finished.device);
         Ok(finished.result)
     }
 
@@ -97,7 +139,7 @@ impl<'a> Bench<'a> {
         (desk.threads, desk.save_every) = (self.threads, self.save_every);
         (desk.device, desk.precision) = (self.device, self.precision);
         let result = work(&desk)?;
-        self.ledger.keep(name, &result, desk.seconds())?;
+        self.ledger.keep(name, &result, desk.seconds(), &self.device())?;
         let kept = self.ledger.find(name)?;
         Ok(kept.unwrap_or_else(|| panic!("unit: `{name}` was written and is gone")))
     }

@@ -17,6 +17,7 @@ struct Record {
     unit: String,
     purpose: String,
     seconds: f64,
+    device: String,
     result: serde_json::Value,
 }
 
@@ -27,6 +28,8 @@ pub struct Finished<T> {
     pub result: T,
     /// How long it took.
     pub seconds: f64,
+    /// Where it was computed, in words.
+    pub device: String,
 }
 
 impl Ledger {
@@ -67,13 +70,14 @@ impl Ledger {
             return Err(Error::content(&path, "this unit belongs to other settings; choose another folder"));
         }
         let result = serde_json::from_value(record.result).map_err(unreadable)?;
-        Ok(Some(Finished { result, seconds: record.seconds }))
+        Ok(Some(Finished { result, seconds: record.seconds, device: record.device }))
     }
 
     /// Keeps what a unit found, and clears its workplace.
-    pub fn keep<T: Serialize>(&self, unit: &str, result: &T, seconds: f64) -> Result<(), Error> {
+    pub fn keep<T: Serialize>(&self, unit: &str, result: &T, seconds: f64, device: &str) -> Result<(), Error> {
         let result = serde_json::to_value(result).expect("what a unit finds is plain data");
-        let record = Record { unit: unit.to_string(), purpose: self.purpose.clone(), seconds, result };
+        let (purpose, device) = (self.purpose.clone(), device.to_string());
+        let record = Record { unit: unit.to_string(), purpose, seconds, device, result };
         let text = serde_json::to_vec(&record).expect("a record is plain data");
         file::write(&self.path(unit), &text)?;
         match std::fs::remove_dir_all(self.workplace(unit)) {

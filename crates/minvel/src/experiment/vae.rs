@@ -235,12 +235,15 @@ impl Experiment for Comparison {
             for place in self.places() {
                 let cell = self.cell(&place, version);
                 if !cells.iter().any(|(known, _)| known.name == cell.name) {
-                    let trained = cell.train(bench, &digits, (self.seed, self.seeds_of(&cell)))?;
+                    let trained = cell.train(bench, &digits, (self.seed, self.seeds_of(&cell)));
+                    let Some(trained) = bench.if_finished(trained)? else { continue };
                     cells.push((cell.clone(), trained));
                 }
-                let likelihoods = self.shared_likelihoods(&cell, version, &mut tables, &digits, bench)?;
+                let likelihoods = self.shared_likelihoods(&cell, version, &mut tables, &digits, bench);
+                let Some(likelihoods) = bench.if_finished(likelihoods)? else { continue };
                 let wanted = self.evaluation.all && version == Version::Corrected && place.is_ours();
-                let all = if wanted { Some(self.all_digits(&cell, &digits, bench)?) } else { None };
+                let all = wanted.then(|| self.all_digits(&cell, &digits, bench)).transpose();
+                let all = bench.if_finished(all)?.flatten();
                 values.push(Value { place, likelihoods, all });
             }
             tables.push(Table { version, values });

@@ -110,15 +110,17 @@ impl Comparison {
 }
 
 impl Comparison {
-    /// The network that judges: given, or trained first.
-    fn judge(&self, bench: &mut Bench) -> Result<Lenet, Error> {
+    /// The network that judges, given or trained first: where it is, and where it comes from.
+    fn judge(&self, bench: &mut Bench) -> Result<(PathBuf, Origin), Error> {
         if !self.lenet.is_empty() {
-            return Lenet::read(Path::new(&self.lenet));
+            let path = PathBuf::from(&self.lenet);
+            let origin = Lenet::read(&path)?.origin;
+            return Ok((path, origin));
         }
         let folder = (!self.data.is_empty()).then(|| PathBuf::from(&self.data));
         let models = bench.folder().join("models");
         let path = models.join("lenet.safetensors");
-        let _: Origin = bench.unit("lenet", |desk| {
+        let origin = bench.unit("lenet", |desk| {
             let (train, test) = (mnist::train(folder.as_deref())?, mnist::test(folder.as_deref())?);
             let schooling = Schooling { epochs: self.epochs, ..Schooling::default() };
             let network = Lenet::train(&train, &test, &schooling, desk)?;
@@ -126,17 +128,17 @@ impl Comparison {
             network.write(&path)?;
             Ok(network.origin)
         })?;
-        Lenet::read(&path)
+        Ok((path, origin))
     }
 
     /// The distance of each seed's samples from the test digits.
-    fn distances(&self, cell: &Cell, judge: &Lenet, digits: &Digits, bench: &mut Bench) -> Result<Vec<Fid>, Error> {
+    fn distances(&self, cell: &Cell, judge: &Path, digits: &Digits, bench: &mut Bench) -> Result<Vec<Fid>, Error> {
         let folder = bench.folder().to_path_buf();
         bench.unit(&format!("{}.fid", cell.name), |desk| {
-            let (model, mut state) = (cell.model()?, cell.state(&folder)?);
+            let (model, mut state, judge) = (cell.model()?, cell.state(&folder)?, Lenet::read(judge)?);
             let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
             let samples = views.samples(&mut state, self.samples);
-            let reference = Reference::new(judge, digits.test()?, self.seed, &desk.options(1));
+            let reference = Reference::new(&judge, digits.test()?, self.seed, &desk.options(1));
             desk.begin("fid", self.seeds as u64, 0);
             let mut distances = vec![];
             for own in samples.chunks(self.samples * PIXELS) {
@@ -162,23 +164,25 @@ impl Experiment for Comparison {
         let digits = Digits::new(&self.data, self.seed);
         let own = usize::from(self.lenet.is_empty());
         bench.plan(own + 2 * self.methods.len() * self.latents.len());
-        let judge = self.judge(bench)?;
+        let (judge, origin) = self.judge(bench)?;
         let (mut cells, mut values) = (vec![], vec![]);
         for method in &self.methods {
             for latent in &self.latents {
                 let cell = self.cell(method, latent);
-                let trained = cell.train(bench, &digits, (self.seed, self.seeds))?;
-                let distances = self.distances(&cell, &judge, &digits, bench)?;
+                let trained = cell.train(bench, &digits, (self.seed, self.seeds));
+                let Some(trained) = bench.if_finished(trained)? else { continue };
+                let distances = self.distances(&cell, &judge, &digits, bench);
+                let Some(distances) = bench.if_finished(distances)? else { continue };
                 values.push(Value { method: method.clone(), latent: latent.clone(), distances });
                 cells.push((cell, trained));
             }
         }
-        Ok(self.findings(&judge, &cells, &values))
+        Ok(self.findings(&origin, &cells, &values))
     }
 }
 
 impl Comparison {
-    fn findings(&self, judge: &Lenet, cells: &[(Cell, Trained)], values: &[Value]) -> Findings {
+    fn findings(&self, origin: &Origin, cells: &[(Cell, Trained)], values: &[Value]) -> Findings {
         let mut rows: Vec<Row> = values.iter().map(|value| value.row(self.seeds)).collect();
         let find = |method: &str, latent: &str| values.iter().find(|v| v.method == method && v.latent == latent);
         let mut compare = |better: Option<&Value>, worse: Option<&Value>| {
@@ -200,7 +204,7 @@ impl Comparison {
             "Loss of encoder and decoder, means over seeds; what pulls the codes counts differently in each method.";
         let mut figures = vec![self.figure(values), Figure::new("learning", caption, curves("", &pairs))];
         figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
-        let Origin { schooling, test_error, .. } = &judge.origin;
+        let Origin { schooling, test_error, .. } = origin;
         let mut notes = vec![
             format!(
                 "FID by the 512 features of a LeNet trained by us for {} epochs (test error {:.2} %) on binarised pixels: {} samples of \
