@@ -27,6 +27,7 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Begin with:
   minvel fit quakes.csv --out quakes     a density, a map and an honest score from a file of points
+  minvel train vae --quick               an auto-encoder of digits with codes on a sphere
   minvel reproduce synthetic --quick     the experiments of the paper, in minutes")]
 struct Arguments {
     #[command(subcommand)]

@@ -20,6 +20,7 @@ use std::time::Duration;
 Examples:
   minvel reproduce --list                            what there is, and which figure it reproduces
   minvel reproduce synthetic --quick                 all synthetic experiments in a few minutes
+  minvel reproduce vae --quick                       auto-encoders of digits, one table of two
   minvel reproduce circle --seeds 5 --out circle-5   one experiment, five trainings, into a folder
   minvel reproduce circle --set rate=1e-3            another learning rate; see experiments/circle.toml
   minvel reproduce synthetic --set circle.batch=500  a setting of one of several experiments
