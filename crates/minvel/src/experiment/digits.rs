@@ -208,12 +208,12 @@ impl Cell {
 }
 
 /// Samples, reconstructions, paths and points of a path that a report shows.
-const SAMPLES: usize = 60;
-const PAIRS: usize = 20;
+const SAMPLES: usize = 64;
+const PAIRS: usize = 16;
 const PATHS: usize = 5;
 const POINTS: usize = 12;
-/// Columns of their figures.
-const COLUMNS: usize = 20;
+/// Columns of their figures: the most at which a pixel becomes a square of 3 × 3.
+const COLUMNS: usize = 16;
 /// Longitudes and latitudes of the map of S².
 const GLOBE: (usize, usize) = (24, 13);
 
