@@ -4,7 +4,7 @@ use super::Bench;
 use crate::Error;
 use crate::autoencoder::{Autoencoder, Learning, Settings, Views};
 use crate::data::mnist;
-use crate::plot::{Axis, Grid, Lines, Plot, Series};
+use crate::plot::{Axis, Dash, Grid, Lines, Plot, Series};
 use crate::report::Figure;
 use crate::train::{Checkpoint, Desk, Look, Trainer, Training};
 use minvel_engine::random::{Draw, Key, Stream};
@@ -81,6 +81,8 @@ pub(super) struct Cell {
     pub name: String,
     /// In words.
     pub title: String,
+    /// What decides its colour.
+    pub method: String,
     /// How it is made and learnt.
     pub settings: Settings,
     /// Whether the report shows what it makes of digits.
@@ -270,7 +272,9 @@ pub(super) fn curves(title: &str, cells: &[(&Cell, &Trained)]) -> Plot {
     let mut lines = Lines::new(title, x, Axis::linear("loss of encoder and decoder on a batch [nats]"));
     for (cell, trained) in cells {
         let mean = |look: &Look| (f64::from(look.step), look.loss.iter().sum::<f64>() / look.loss.len() as f64);
-        lines = lines.with(Series::new(&cell.title, &cell.name).values(trained.training.looks.iter().map(mean)));
+        let series = Series::new(&cell.title, &cell.method).values(trained.training.looks.iter().map(mean));
+        let flat = cell.settings.latent.starts_with("euclidean");
+        lines = lines.with(if flat { series.dashed(Dash::Dashed) } else { series });
     }
     Plot::Lines(lines)
 }

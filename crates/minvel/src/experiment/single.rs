@@ -75,7 +75,7 @@ impl Single {
     fn cell(&self) -> Cell {
         let Settings { latent, posterior, matching, .. } = &self.model;
         let title = format!("{posterior} posterior on {latent}, {} matching", matching.kind);
-        Cell { name: "model".into(), title, settings: self.model.clone(), shown: true }
+        Cell { name: "model".into(), title, method: "model".into(), settings: self.model.clone(), shown: true }
     }
 
     fn scores(&self, cell: &Cell, digits: &Digits, bench: &mut Bench) -> Result<Scores, Error> {

@@ -13,6 +13,7 @@ use super::digits::{Cell, Digits, Trained, curves};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::{Evidence, Matched, Settings};
+use crate::plot::Plot;
 use crate::report::Figure;
 use minvel_engine::State;
 use serde::{Deserialize, Serialize};
@@ -151,7 +152,7 @@ impl Comparison {
         };
         let name = format!("{posterior}-{latent}-{dimension}{}", if official { "-official" } else { "" });
         let title = format!("{posterior}, {latent} {dimension}{}", if official { " (official)" } else { "" });
-        Cell { name, title, settings, shown: !explicit }
+        Cell { name, title, method: place.method(), settings, shown: !explicit }
     }
 
     /// Trainings of a cell: fewer of those that only the second table has.
@@ -296,10 +297,15 @@ impl Comparison {
             findings.rows.extend(table.rows());
         }
         findings.figures.extend(tables.iter().map(Table::figure));
-        let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
+        let panel = |dimension: &usize| {
+            let own = |cell: &Cell| !cell.settings.official && cell.settings.latent.ends_with(&format!(":{dimension}"));
+            let pairs: Vec<(&Cell, &Trained)> = cells.iter().filter(|(c, _)| own(c)).map(|(c, t)| (c, t)).collect();
+            curves(&format!("{dimension} dimensions"), &pairs)
+        };
+        let plots = self.dimensions.iter().map(panel).collect();
         let caption = "Learning curves, means over seeds. For implicit posteriors the value is that of the surrogate, which lacks \
                        log Z of the learnt energy: only its gradient means anything.";
-        findings.figures.push(Figure::new("learning", caption, curves("", &pairs)));
+        findings.figures.push(Figure::new("learning", caption, Plot::Row { plots }));
         for (cell, trained) in cells.iter().filter(|(cell, _)| cell.settings.posterior == "implicit") {
             findings.figures.extend(trained.figures(cell));
         }

@@ -105,7 +105,13 @@ impl Comparison {
             },
             official: false,
         };
-        Cell { name: format!("{method}-{latent}"), title: format!("{method}, {latent}"), settings, shown: true }
+        Cell {
+            name: format!("{method}-{latent}"),
+            title: format!("{method}, {latent}"),
+            method: method.into(),
+            settings,
+            shown: true,
+        }
     }
 }
 

@@ -45,9 +45,13 @@ pub const METHODS: &[(&str, Rgb)] = &[
     ("sphere:2", BLUE),
     ("torus:2", GREEN),
     ("euclidean:2", ORANGE),
-    ("wae-gan", VERMILLION),
-    ("wae-mmd", GREEN),
-    ("explicit", VERMILLION),
+    ("velocity", BLUE),
+    ("adversarial", VERMILLION),
+    ("discrepancy", GREEN),
+    ("explicit-euclidean", ORANGE),
+    ("explicit-sphere", VERMILLION),
+    ("implicit-euclidean", SKY),
+    ("implicit-sphere", BLUE),
 ];
 
 /// The colour of a method; grey for one that has none.

@@ -43,6 +43,11 @@ impl Place {
         PAPER.iter().find(is).map(|&(.., mean, deviation)| (mean, deviation))
     }
 
+    /// What decides its colour.
+    pub fn method(&self) -> String {
+        format!("{}-{}", self.posterior, self.latent)
+    }
+
     fn title(&self) -> String {
         format!("{} {} {}", self.posterior, self.latent, self.dimension)
     }
@@ -140,7 +145,7 @@ impl Table {
     pub fn figure(&self) -> Figure {
         let mut entries = vec![];
         for value in &self.values {
-            entries.push(plot::Entry::new(&value.place.title(), &value.place.posterior, value.nll()));
+            entries.push(plot::Entry::new(&value.place.title(), &value.place.method(), value.nll()));
             if let Some((mean, deviation)) = value.place.paper() {
                 let error = Estimate { mean, std_error: deviation / 10f64.sqrt(), count: 10 };
                 entries.push(plot::Entry::new("the paper's", "paper", error));
