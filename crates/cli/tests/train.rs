@@ -53,7 +53,7 @@ fn lenet_without_digits_says_where_it_looked() {
 }
 
 /// Settings that make a training a matter of a second.
-const TINY: [&str; 14] = [
+const TINY: [&str; 16] = [
     "--set",
     "data=.",
     "--set",
@@ -68,6 +68,8 @@ const TINY: [&str; 14] = [
     "evaluation.chains=2",
     "--threads",
     "1",
+    "--device",
+    "cpu",
 ];
 
 fn train<'a>(what: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -165,7 +167,8 @@ fn ten_kills_at_random_moments_change_no_bit_of_an_auto_encoder() {
             kills += 1;
             inside += usize::from(folder.path("killed/units/model.train.work/model.safetensors").exists());
             child = if folder.path("killed/run.json").exists() {
-                let resume = ["train", "vae", "--resume", "killed", "--save-every", "0", "--threads", "1"];
+                let resume =
+                    ["train", "vae", "--resume", "killed", "--save-every", "0", "--threads", "1", "--device", "cpu"];
                 folder.command(&resume).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
             } else {
                 let _ = std::fs::remove_dir_all(folder.path("killed"));

@@ -15,7 +15,7 @@ use minvel_engine::init::Init;
 use minvel_engine::math::Real;
 use minvel_engine::optim::{Optimiser, Rule};
 use minvel_engine::random::{Draw, Key, Stream};
-use minvel_engine::{Clock, Expr, Graph, Options, State, grad};
+use minvel_engine::{Clock, Device, Expr, Graph, Options, State, grad};
 use std::f64::consts::TAU;
 use std::sync::Arc;
 use support::{sum, within_sigma, within_ulps};
@@ -71,7 +71,7 @@ fn images() -> Vec<f64> {
 }
 
 fn on_one_thread(replicas: usize) -> Options {
-    Options { replicas, threads: 1, ..Options::default() }
+    Options { replicas, threads: 1, device: Device::Cpu, ..Options::default() }
 }
 
 /// Values in f64 with the parameters of a state.

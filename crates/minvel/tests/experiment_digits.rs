@@ -3,11 +3,11 @@
 #[path = "support/scratch.rs"]
 mod scratch;
 
-use minvel::Error;
 use minvel::eval::{Lenet, Schooling};
 use minvel::experiment::{Bench, Config, Ledger, find};
 use minvel::report::{Report, Versions};
 use minvel::train::{Desk, Observer, Silent, Stop};
+use minvel::{Device, Error};
 use scratch::Scratch;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +55,7 @@ const WAE: [&str; 6] =
 
 fn perform(config: &Config, name: &str, folder: &Path, observer: &dyn Observer, stop: Stop) -> Result<Report, Error> {
     let mut bench = Bench::new(Ledger::open(folder, name).unwrap(), observer, stop);
-    (bench.threads, bench.save_every) = (1, Duration::ZERO);
+    (bench.threads, bench.save_every, bench.device) = (1, Duration::ZERO, Device::Cpu);
     find(name).unwrap().perform(config, &mut bench, Versions::default(), "unknown")
 }
 
