@@ -94,15 +94,20 @@ pub struct Window {
     pub kernel: [usize; 2],
     /// Step between windows.
     pub stride: usize,
-    /// Zeros added before the first and after the last row and column.
-    pub pad: [usize; 2],
+    /// Zeros added before the first and after the last entry of each axis: rows, then columns.
+    pub pad: [[usize; 2]; 2],
 }
 
 impl Window {
+    /// A square window, with the same zeros before the first and after the last row and column.
+    pub const fn square(kernel: usize, stride: usize, pad: [usize; 2]) -> Window {
+        Window { kernel: [kernel, kernel], stride, pad: [pad, pad] }
+    }
+
     /// Output height and width for an image of `[height, width]`.
     pub fn output(&self, image: [usize; 2]) -> [usize; 2] {
-        let [before, after] = self.pad;
         [0, 1].map(|i| {
+            let [before, after] = self.pad[i];
             let padded = image[i] + before + after;
             assert!(
                 padded >= self.kernel[i] && self.stride > 0,

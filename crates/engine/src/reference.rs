@@ -229,7 +229,8 @@ fn windows(w: &Window, image: &Shape, visit: &mut dyn FnMut(usize, usize)) {
     for row in 0..image.rows.unwrap_or(1) {
         for i in 0..c * kh * kw * oh * ow {
             let [ch, ky, kx, oy, ox] = unravel(i, &[c, kh, kw, oh, ow])[..] else { unreachable!() };
-            let (y, x) = ((oy * w.stride + ky).wrapping_sub(w.pad[0]), (ox * w.stride + kx).wrapping_sub(w.pad[0]));
+            let y = (oy * w.stride + ky).wrapping_sub(w.pad[0][0]);
+            let x = (ox * w.stride + kx).wrapping_sub(w.pad[1][0]);
             if y < h && x < width {
                 visit(row * image.features() + (ch * h + y) * width + x, row * c * kh * kw * oh * ow + i);
             }

@@ -258,7 +258,7 @@ fn functions_keep_their_digits_from_tiny_to_large_arguments() {
 #[test]
 fn shape_mistakes_panic_at_once_and_name_the_operation_and_the_shapes() {
     type Mistake = for<'g> fn(&'g Graph) -> Expr<'g>;
-    const WINDOW: Window = Window { kernel: [3, 3], stride: 1, pad: [0, 0] };
+    const WINDOW: Window = Window::square(3, 1, [0, 0]);
     let mistakes: [(Mistake, [&str; 3]); 25] = [
         (|g| g.input("a", [2, 3]) + g.input("b", [4]), ["add", "[2, 3]", "[4]"]),
         (|g| g.input_rows("a", 5, [3]) * g.input_rows("b", 6, [3]), ["mul", "5 rows × [3]", "6 rows × [3]"]),

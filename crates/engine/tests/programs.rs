@@ -227,7 +227,7 @@ proptest! {
 #[test]
 fn a_convolution_with_rows_runs_in_tiles() {
     let g = Graph::new();
-    let window = Window { kernel: [3, 2], stride: 2, pad: [1, 1] };
+    let window = Window { kernel: [3, 2], stride: 2, pad: [[1, 1]; 2] };
     let x = g.input_rows("x", 21, [2, 6, 5]);
     let w = g.variable("w", [4, 12]);
     let y = x.conv2d(w, window).tanh();

@@ -215,9 +215,9 @@ fn windows(w: &Window, image: [usize; 3], mut visit: impl FnMut(Option<usize>, u
     for c in 0..channels {
         for (ky, kx) in (0..w.kernel[0]).flat_map(|y| (0..w.kernel[1]).map(move |x| (y, x))) {
             for oy in 0..oh {
-                let y = (oy * w.stride + ky).wrapping_sub(w.pad[0]);
+                let y = (oy * w.stride + ky).wrapping_sub(w.pad[0][0]);
                 for ox in 0..ow {
-                    let x = (ox * w.stride + kx).wrapping_sub(w.pad[0]);
+                    let x = (ox * w.stride + kx).wrapping_sub(w.pad[1][0]);
                     let inside = y < height && x < width;
                     visit(inside.then(|| (c * height + y) * width + x), column);
                     column += 1;

@@ -326,7 +326,9 @@ fn indices_and_windows(t: &mut Table) {
     }
     // A 5×4 image of two channels, padded or not, and windows of 3×2.
     const IMAGE: [usize; 3] = [2, 5, 4];
-    for (stride, pad) in [(1, [0, 0]), (2, [1, 1]), (2, [0, 1])] {
+    for (stride, pad) in
+        [(1, [[0, 0]; 2]), (2, [[1, 1]; 2]), (2, [[0, 1]; 2]), (1, [[2, 0], [0, 1]]), (2, [[0, 1], [3, 0]])]
+    {
         let window = Window { kernel: [3, 2], stride, pad };
         let [oh, ow] = window.output([5, 4]);
         for (kind, side) in [("rows", rows as fn(Vec<usize>) -> Input), ("whole", whole)] {

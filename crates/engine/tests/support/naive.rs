@@ -38,16 +38,17 @@ pub fn adjoint(map: impl Fn(&[f64]) -> Vec<f64>, len: usize, y: &[f64]) -> Vec<f
 }
 
 /// A pixel of a padded image.
-fn pixel(image: &[f64], dims: [usize; 4], r: usize, c: usize, y: usize, x: usize, pad: usize) -> f64 {
-    let inside = (pad..pad + dims[2]).contains(&y) && (pad..pad + dims[3]).contains(&x);
-    if inside { at(image, dims, [r, c, y - pad, x - pad]) } else { 0.0 }
+fn pixel(image: &[f64], dims: [usize; 4], r: usize, c: usize, y: usize, x: usize, pad: [[usize; 2]; 2]) -> f64 {
+    let [[top, _], [left, _]] = pad;
+    let inside = (top..top + dims[2]).contains(&y) && (left..left + dims[3]).contains(&x);
+    if inside { at(image, dims, [r, c, y - top, x - left]) } else { 0.0 }
 }
 
 /// The windows of images `[channels, height, width]` as columns.
 pub fn columns(images: &[f64], rows: usize, [c, h, w]: [usize; 3], window: Window) -> Vec<f64> {
     let ([kh, kw], [oh, ow]) = (window.kernel, window.output([h, w]));
     build([rows, c, kh, kw, oh, ow], |[r, c_, dy, dx, y, x]| {
-        pixel(images, [rows, c, h, w], r, c_, y * window.stride + dy, x * window.stride + dx, window.pad[0])
+        pixel(images, [rows, c, h, w], r, c_, y * window.stride + dy, x * window.stride + dx, window.pad)
     })
 }
 
@@ -60,7 +61,7 @@ pub fn convolve(images: &[f64], weights: &[f64], rows: usize, [c, h, w]: [usize;
             total(kh, |dy| {
                 total(kw, |dx| {
                     let (py, px) = (y * window.stride + dy, x * window.stride + dx);
-                    let p = pixel(images, [rows, c, h, w], r, i, py, px, window.pad[0]);
+                    let p = pixel(images, [rows, c, h, w], r, i, py, px, window.pad);
                     p * at(weights, [out, c, kh, kw], [o, i, dy, dx])
                 })
             })

@@ -140,8 +140,8 @@ impl Emitter<'_> {
             self.plus(&scaled, offset)
         };
         let (y, x) = (at(&place[0], &column[1]), at(&place[1], &column[2]));
-        let (ky, ty, y) = self.within(&y, window.pad[0] as i64, image[1] as i64);
-        let (kx, tx, x) = self.within(&x, window.pad[0] as i64, image[2] as i64);
+        let (ky, ty, y) = self.within(&y, window.pad[0][0] as i64, image[1] as i64);
+        let (kx, tx, x) = self.within(&x, window.pad[1][0] as i64, image[2] as i64);
         if ky == Some(false) || kx == Some(false) {
             return self.literal(0.0);
         }
@@ -170,7 +170,8 @@ impl Emitter<'_> {
             let mut places = vec![];
             for (axis, offset) in [(0, ky), (1, kx)] {
                 // pixel + pad − offset must be a multiple of the stride, and the multiple a window.
-                let shifted = self.plus(&spot.dims[axis + 1], &Ix::Number(window.pad[0] as i64 - offset as i64));
+                let shift = window.pad[axis][0] as i64 - offset as i64;
+                let shifted = self.plus(&spot.dims[axis + 1], &Ix::Number(shift));
                 let (known, test, safe) = self.within(&shifted, 0, (output[axis] * window.stride) as i64);
                 tests.push((known, test));
                 let rest = self.modulo(&safe, window.stride);

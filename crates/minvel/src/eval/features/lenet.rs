@@ -31,7 +31,7 @@ const FEATURES: usize = 512;
 /// Kinds of digits.
 const CLASSES: usize = 10;
 /// 5 × 5 with zeros around, so that the image keeps its size.
-const WINDOW: Window = Window { kernel: [5, 5], stride: 1, pad: [2, 2] };
+const WINDOW: Window = Window::square(5, 1, [2, 2]);
 /// Images that are judged at once.
 const AT_ONCE: usize = 250;
 /// Streams of the training.
