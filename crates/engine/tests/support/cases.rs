@@ -324,23 +324,30 @@ fn indices_and_windows(t: &mut Table) {
             adjoint(|table| pick(table, &v[1]), 10, &v[0])
         });
     }
-    // A 5×4 image of two channels, padded or not, and windows of 3×2.
+    // A 5×4 image of two channels, padded or not, and windows of 3×2, of a row, and of a single entry.
     const IMAGE: [usize; 3] = [2, 5, 4];
-    for (stride, pad) in
-        [(1, [[0, 0]; 2]), (2, [[1, 1]; 2]), (2, [[0, 1]; 2]), (1, [[2, 0], [0, 1]]), (2, [[0, 1], [3, 0]])]
-    {
-        let window = Window { kernel: [3, 2], stride, pad };
+    for (kernel, stride, pad) in [
+        ([3, 2], 1, [[0, 0]; 2]),
+        ([3, 2], 2, [[1, 1]; 2]),
+        ([3, 2], 2, [[0, 1]; 2]),
+        ([3, 2], 1, [[2, 0], [0, 1]]),
+        ([1, 3], 1, [[0, 0], [1, 1]]),
+        ([1, 1], 1, [[0, 0]; 2]),
+        ([1, 1], 2, [[0, 0]; 2]),
+    ] {
+        let window = Window { kernel, stride, pad };
+        let size = 2 * kernel[0] * kernel[1];
         let [oh, ow] = window.output([5, 4]);
         for (kind, side) in [("rows", rows as fn(Vec<usize>) -> Input), ("whole", whole)] {
             let of = if kind == "rows" { R } else { 1 };
-            let name = |op: &str| format!("{op} of {kind}, stride {stride}, padding {pad:?}");
+            let name = |op: &str| format!("{op} of {kind}, window {kernel:?}, stride {stride}, padding {pad:?}");
             t.case(&name("im2col"), [side(IMAGE.to_vec())], move |x| x[0].im2col(window))
                 .equals(move |v| columns(&v[0], of, IMAGE, window));
-            t.case(&name("col2im"), [side(vec![12, oh * ow])], move |x| x[0].col2im(window, IMAGE))
+            t.case(&name("col2im"), [side(vec![size, oh * ow])], move |x| x[0].col2im(window, IMAGE))
                 .equals(move |v| adjoint(|image| columns(image, of, IMAGE, window), of * 40, &v[0]));
-            t.case(&name("conv2d"), [side(IMAGE.to_vec()), whole([3, 12])], move |x| x[0].conv2d(x[1], window))
+            t.case(&name("conv2d"), [side(IMAGE.to_vec()), whole([3, size])], move |x| x[0].conv2d(x[1], window))
                 .equals(move |v| convolve(&v[0], &v[1], of, IMAGE, window));
-            let transposed = [side(vec![3, oh, ow]), whole([3, 12])];
+            let transposed = [side(vec![3, oh, ow]), whole([3, size])];
             t.case(&name("conv2d_transpose"), transposed, move |x| x[0].conv2d_transpose(x[1], window, IMAGE))
                 .equals(move |v| adjoint(|image| convolve(image, &v[1], of, IMAGE, window), of * 40, &v[0]));
         }
