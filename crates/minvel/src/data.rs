@@ -4,7 +4,7 @@
 //! a point of which manifold, in which [`Layout`] and [`Units`]. A [`Dataset`] is both together: points, what was guessed
 //! about them, and which file they are. A [`Split`] divides the rows into training, validation and test.
 //!
-//! [`Images`] are data of their own: bytes of one size, from [`idx`] files ([`mnist`]).
+//! [`Images`] are data of their own: bytes of one size, from [`idx`] files ([`mnist`]), [`cifar`] or a [`folder`] of pictures.
 //!
 //! Nothing is assumed silently: what the file does not say and the user does not say is guessed only where a single
 //! reading fits, said in [`Dataset::guesses`], and otherwise refused with the file, the line, the column and what to do.
@@ -22,16 +22,20 @@
 //! ```
 
 pub mod catalogue;
+pub mod cifar;
 mod coordinates;
 mod dataset;
+pub mod folder;
 mod guess;
 pub mod idx;
 mod images;
 mod layout;
 pub mod mnist;
 mod npy;
+pub mod npz;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod picture;
 mod split;
 mod table;
 mod text;
@@ -42,6 +46,8 @@ pub use coordinates::Coordinates;
 pub use dataset::{Dataset, LEAST_ROWS, Provenance, Request};
 pub use images::{Images, Labelled};
 pub use layout::{Layout, Units};
+pub(crate) use npy::half;
+pub use picture::Picture;
 pub use split::{Split, distinct_rows, leaked_share};
 pub(crate) use table::hexadecimal;
 pub use table::{Column, Options, Table};

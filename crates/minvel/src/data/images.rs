@@ -3,6 +3,7 @@
 //! **Conventions.** An image is `[channels, height, width]`, as the engine's convolutions take it; a byte p is the
 //! intensity p/255. **Checked by** tests/data_images.rs.
 
+use super::{Picture, cifar, mnist};
 use crate::Error;
 use std::ops::Range;
 use std::path::Path;
@@ -43,6 +44,26 @@ impl Images {
         let pixels = self.pixels[range.start * d..range.end * d].to_vec();
         let (name, sha256) = (self.name.clone(), self.sha256.clone());
         Images { count: range.len(), pixels, name, sha256, ..*self }
+    }
+
+    /// Of a known data set and its part, as `mnist:test` or `cifar10:train`.
+    pub fn named(name: &str) -> Result<Images, Error> {
+        let labelled = match name {
+            "mnist:train" => mnist::train(None),
+            "mnist:test" => mnist::test(None),
+            "cifar10:train" => cifar::train(None),
+            "cifar10:test" => cifar::test(None),
+            _ => Err(Error::config(format!(
+                "there are no images `{name}`: known are mnist:train, mnist:test, cifar10:train and cifar10:test"
+            ))),
+        };
+        labelled.map(|labelled| labelled.images)
+    }
+
+    /// One image as a picture; grey as three equal channels.
+    pub fn picture(&self, index: usize) -> Picture {
+        let repeats = if self.channels == 1 { 3 } else { 1 };
+        Picture { height: self.height, width: self.width, pixels: self.image(index).repeat(repeats) }
     }
 
     /// Intensities p/255 in [0, 1].

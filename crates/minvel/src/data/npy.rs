@@ -43,12 +43,12 @@ impl From<String> for Trouble {
 }
 
 /// What the header says.
-struct Header {
+pub(super) struct Header {
     kind: char,
-    bytes: usize,
+    pub bytes: usize,
     big_endian: bool,
-    fortran: bool,
-    shape: Vec<usize>,
+    pub fortran: bool,
+    pub shape: Vec<usize>,
 }
 
 /// The text after `'key':` in the header's dictionary.
@@ -99,7 +99,7 @@ impl Header {
     }
 
     /// The number in some bytes, and its text where f64 does not hold it.
-    fn number(&self, raw: &[u8]) -> f64 {
+    pub fn number(&self, raw: &[u8]) -> f64 {
         let mut little = [0; 8];
         little[..self.bytes].copy_from_slice(raw);
         if self.big_endian {
@@ -118,7 +118,7 @@ impl Header {
 }
 
 /// An IEEE number of two bytes.
-fn half(bits: u16) -> f64 {
+pub(crate) fn half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = ((bits >> 10 & 31) as i32, (bits & 1023) as f64 / 1024.0);
     match exponent {
@@ -129,7 +129,7 @@ fn half(bits: u16) -> f64 {
     }
 }
 
-fn header(bytes: &mut dyn Read) -> Result<Header, Trouble> {
+pub(super) fn header(bytes: &mut dyn Read) -> Result<Header, Trouble> {
     let mut start = [0; 8];
     bytes.read_exact(&mut start)?;
     if start[..6] != *b"\x93NUMPY" {

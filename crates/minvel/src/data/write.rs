@@ -177,15 +177,22 @@ fn npy(path: &Path, columns: &[Column], rows: usize) -> Result<Vec<u8>, Error> {
         let what = format!("column `{}` holds text, which .npy cannot: write .csv or .parquet", column.name);
         return Err(Error::content(path, what));
     }
-    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {}), }}", columns.len());
+    let mut bytes = npy_header(&[rows, columns.len()]);
+    for row in 0..rows {
+        columns.iter().for_each(|c| bytes.extend(c.values[row].to_le_bytes()));
+    }
+    Ok(bytes)
+}
+
+/// What stands before numbers of f64 in C order, format 1.0.
+pub(super) fn npy_header(shape: &[usize]) -> Vec<u8> {
+    let axes = shape.iter().map(|n| format!("{n},")).collect::<Vec<_>>().join(" ");
+    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({axes}), }}");
     // the numbers begin at a multiple of 64 bytes, after 10 bytes of magic and the header with its end of line
     let padding = (10 + header.len() + 1).next_multiple_of(64) - 11 - header.len();
     header.extend(std::iter::repeat_n(' ', padding).chain(['\n']));
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((header.len() as u16).to_le_bytes());
     bytes.extend(header.bytes());
-    for row in 0..rows {
-        columns.iter().for_each(|c| bytes.extend(c.values[row].to_le_bytes()));
-    }
-    Ok(bytes)
+    bytes
 }

@@ -1,0 +1,97 @@
+//! CIFAR-10: 50 000 images to learn from and 10 000 to test with, 3 × 32 × 32, in ten classes.
+//!
+//! **Source.** krizhevsky2009learning. **Conventions.** Either the published binary files (`data_batch_1.bin` …
+//! `test_batch.bin`: a label and 3072 bytes of red, green and blue for each image), also in `cifar-10-batches-bin`, or
+//! PNG strips (`data_batch_1.png` …: an image a row of 1024 pixels) with labels as JSON lists (`train_lables.json`, as it
+//! is spelt there), also in `package`. **Checked by** tests/data_cifar.rs.
+
+use super::{Images, Labelled, Picture, catalogue, hexadecimal};
+use crate::{Error, file};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// Side of an image.
+const SIDE: usize = 32;
+/// Pixels of one channel.
+const PLANE: usize = SIDE * SIDE;
+/// Bytes of an image.
+const BYTES: usize = 3 * PLANE;
+
+/// The 50 000 images to learn from.
+pub fn train(folder: Option<&Path>) -> Result<Labelled, Error> {
+    read(folder, "train", &["data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"])
+}
+
+/// The 10 000 images to test with.
+pub fn test(folder: Option<&Path>) -> Result<Labelled, Error> {
+    read(folder, "test", &["test_batch"])
+}
+
+fn read(folder: Option<&Path>, part: &str, batches: &[&str]) -> Result<Labelled, Error> {
+    let folder = folder.map_or_else(|| catalogue::find("cifar10")?.here(), |given| Ok(given.to_path_buf()))?;
+    let (mut pixels, mut labels, mut hash) = (vec![], vec![], Sha256::new());
+    let mut last = folder.clone();
+    for batch in batches {
+        last = file_of(&folder, batch)?;
+        let bytes = std::fs::read(&last).map_err(|e| Error::file(&last, "read", e))?;
+        hash.update(&bytes);
+        let wrong = |what| Error::content(&last, what);
+        match last.extension().is_some_and(|e| e == "bin") {
+            true => binary(&bytes, &mut pixels, &mut labels).map_err(wrong)?,
+            false => strip(&bytes, &mut pixels).map_err(wrong)?,
+        }
+    }
+    let count = pixels.len() / BYTES;
+    if labels.is_empty() {
+        last = listed(&last, part)?;
+        let text = file::read_text(&last)?;
+        let unreadable = |e| Error::content(&last, format!("is no list of labels ({e})"));
+        labels = serde_json::from_str(&text).map_err(unreadable)?;
+    }
+    if let Some(wrong) = labels.iter().find(|label| **label > 9) {
+        return Err(Error::content(&last, format!("has a label {wrong}: classes are 0 to 9")));
+    }
+    let (name, sha256) = (format!("cifar10:{part}"), hexadecimal(&hash.finalize()));
+    let images = Images { count, height: SIDE, width: SIDE, channels: 3, pixels, name, sha256 };
+    Labelled::new(images, labels, &last)
+}
+
+/// The file of a batch, as it was published or as a strip.
+fn file_of(folder: &Path, batch: &str) -> Result<PathBuf, Error> {
+    let names = [format!("{batch}.bin"), format!("{batch}.png")];
+    let places = ["", "cifar-10-batches-bin", "package"].map(|inner| folder.join(inner));
+    let there = places.iter().flat_map(|place| names.iter().map(|name| place.join(name))).find(|path| path.is_file());
+    there.ok_or_else(|| Error::content(folder, format!("has no {batch}.bin or {batch}.png, of which CIFAR-10 is made")))
+}
+
+/// The labels beside a strip.
+fn listed(strip: &Path, part: &str) -> Result<PathBuf, Error> {
+    let folder = strip.parent().unwrap_or(Path::new(""));
+    let names = [format!("{part}_lables.json"), format!("{part}_labels.json")].map(|name| folder.join(name));
+    let missing = || Error::content(folder, format!("has no {part}_lables.json beside the images"));
+    names.into_iter().find(|path| path.is_file()).ok_or_else(missing)
+}
+
+/// Records of a label and an image.
+fn binary(bytes: &[u8], pixels: &mut Vec<u8>, labels: &mut Vec<u8>) -> Result<(), String> {
+    if bytes.is_empty() || !bytes.len().is_multiple_of(BYTES + 1) {
+        let size = BYTES + 1;
+        return Err(format!("has {} bytes, not a multiple of {size}: it is cut off or no CIFAR-10", bytes.len()));
+    }
+    for record in bytes.chunks(BYTES + 1) {
+        labels.push(record[0]);
+        pixels.extend(&record[1..]);
+    }
+    Ok(())
+}
+
+/// Images as rows of 1024 pixels.
+fn strip(bytes: &[u8], pixels: &mut Vec<u8>) -> Result<(), String> {
+    let picture = Picture::decode(bytes)?;
+    if picture.width != PLANE {
+        return Err(format!("has rows of {} pixels, where an image has {PLANE}", picture.width));
+    }
+    let plane = |c: usize, i: usize| &picture.pixels[(c * picture.height + i) * PLANE..][..PLANE];
+    (0..picture.height).for_each(|i| (0..3).for_each(|c| pixels.extend(plane(c, i))));
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! Folders of pictures: listed, decoded by all cores ahead of whoever reads them, and kept for the next time.
+//!
+//! **Conventions.** All PNG and JPEG files of a folder and of those in it, in the order of their paths. A file that cannot
+//! be read is named and left out. What was decoded is kept in the user's cache folder under a name that depends on the
+//! files (paths, lengths, times of change) and on the framing. **Checked by** tests/data_folder.rs.
+
+use super::{Images, Picture, catalogue, hexadecimal};
+use crate::{Error, file};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+use std::time::UNIX_EPOCH;
+
+/// Endings of the files that are read.
+const ENDINGS: [&str; 3] = ["png", "jpg", "jpeg"];
+/// What a file of decoded pixels begins with; other versions are made anew.
+const MAGIC: &[u8] = b"minvel pixels 1\n";
+
+/// A file that was left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Which file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// The pictures of a folder, in the order of their paths.
+pub fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let (mut paths, mut open) = (vec![], vec![folder.to_path_buf()]);
+    while let Some(folder) = open.pop() {
+        let entries = std::fs::read_dir(&folder).map_err(|e| Error::file(&folder, "read the folder", e))?;
+        for entry in entries {
+            let path = entry.map_err(|e| Error::file(&folder, "read the folder", e))?.path();
+            let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+            match path.is_dir() {
+                true => open.push(path),
+                false if ending.is_some_and(|e| ENDINGS.contains(&e.as_str())) => paths.push(path),
+                false => (),
+            }
+        }
+    }
+    if paths.is_empty() {
+        return Err(Error::content(folder, "has no PNG or JPEG files"));
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Pictures that are decoded, and made into something, by several threads while earlier ones are used; in the order of
+/// their files.
+pub struct Pictures<T> {
+    ready: Option<Receiver<(usize, Result<T, Skipped>)>>,
+    early: BTreeMap<usize, Result<T, Skipped>>,
+    next: usize,
+    workers: Vec<JoinHandle<()>>,
+}
+
+/// Pictures that wait for their turn, for each thread.
+const AHEAD: usize = 8;
+
+impl<T: Send + 'static> Pictures<T> {
+    /// Of these files; what cannot be made of a picture is an error, in words.
+    pub fn new(
+        paths: Vec<PathBuf>,
+        threads: usize,
+        make: impl Fn(Picture) -> Result<T, String> + Send + Sync + 'static,
+    ) -> Self {
+        let (send, ready) = sync_channel(AHEAD * threads.max(1));
+        let (paths, make, taken) = (Arc::new(paths), Arc::new(make), Arc::new(AtomicUsize::new(0)));
+        let work = || {
+            let (send, paths, make, taken) = (send.clone(), paths.clone(), make.clone(), taken.clone());
+            std::thread::spawn(move || {
+                while let Some((i, path)) =
+                    Some(taken.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, paths.get(i)?)))
+                {
+                    // nobody reads any more
+                    if send.send((i, open(path, &*make))).is_err() {
+                        return;
+                    }
+                }
+            })
+        };
+        let workers = (0..threads.max(1)).map(|_| work()).collect();
+        Pictures { ready: Some(ready), early: BTreeMap::new(), next: 0, workers }
+    }
+}
+
+fn open<T>(path: &Path, make: &dyn Fn(Picture) -> Result<T, String>) -> Result<T, Skipped> {
+    let decode = || {
+        let bytes = std::fs::read(path).map_err(|e| format!("cannot be read ({e})"))?;
+        make(Picture::decode(&bytes)?)
+    };
+    // a decoder that panics on a damaged file costs one picture
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode));
+    outcome.unwrap_or_else(|_| Err("is damaged".into())).map_err(|why| Skipped { path: path.to_path_buf(), why })
+}
+
+impl<T> Iterator for Pictures<T> {
+    type Item = Result<T, Skipped>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.early.contains_key(&self.next) {
+            let (i, picture) = self.ready.as_ref()?.recv().ok()?;
+            self.early.insert(i, picture);
+        }
+        self.next += 1;
+        self.early.remove(&(self.next - 1))
+    }
+}
+
+impl<T> Drop for Pictures<T> {
+    fn drop(&mut self) {
+        self.ready = None;
+        self.workers.drain(..).for_each(|worker| drop(worker.join()));
+    }
+}
+
+/// How pictures come to one size: the middle is cut out, then scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Framing {
+    /// Side of the square that is cut out of the middle; without it, the largest there is.
+    pub crop: Option<usize>,
+    /// Side of the result.
+    pub side: usize,
+}
+
+impl Framing {
+    /// Aligned faces of CelebA: 140 × 140 of 178 × 218, at 64 × 64.
+    pub const FACES: Framing = Framing { crop: Some(140), side: 64 };
+
+    /// The picture at that size; an error if it is too small.
+    pub fn apply(&self, picture: &Picture) -> Result<Picture, String> {
+        let crop = self.crop.unwrap_or(picture.height.min(picture.width));
+        if crop > picture.height || crop > picture.width {
+            let (h, w) = (picture.height, picture.width);
+            return Err(format!("has {w} × {h} pixels, too few for a square of {crop}"));
+        }
+        let middle = picture.centre(crop, crop);
+        Ok(if crop == self.side { middle } else { middle.scaled(self.side, self.side) })
+    }
+}
+
+/// Pictures of a folder at one size, and the files that were left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// The pictures.
+    pub images: Images,
+    /// What could not be read.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Folder {
+    /// Reads all pictures of a folder, or what was decoded before; `tell` hears how many of how many are done.
+    pub fn read(folder: &Path, framing: Framing, threads: usize, tell: impl Fn(usize, usize)) -> Result<Folder, Error> {
+        let paths = list(folder)?;
+        let key = key(folder, &paths, framing)?;
+        let kept = catalogue::cache().map(|root| root.join("pixels").join(format!("{key}.bin")));
+        let name = folder.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
+        let (side, total) = (framing.side, paths.len());
+        let made = |(pixels, skipped): (Vec<u8>, Vec<Skipped>)| {
+            let count = pixels.len() / (3 * side * side);
+            let images = Images { count, height: side, width: side, channels: 3, pixels, name, sha256: key.clone() };
+            Folder { images, skipped }
+        };
+        if let Some(before) = kept.as_deref().and_then(|path| unpack(path, 3 * side * side)) {
+            return Ok(made(before));
+        }
+        let (mut pixels, mut skipped) = (Vec::with_capacity(total * 3 * side * side), vec![]);
+        for (i, picture) in Pictures::new(paths, threads, move |picture| framing.apply(&picture)).enumerate() {
+            match picture {
+                Ok(picture) => pixels.extend(picture.pixels),
+                Err(file) => skipped.push(file),
+            }
+            tell(i + 1, total);
+        }
+        if pixels.is_empty() {
+            let first = &skipped[0];
+            let what = format!("has no readable picture; the first, {}, {}", first.path.display(), first.why);
+            return Err(Error::content(folder, what));
+        }
+        // a cache that cannot be written costs time, not the result
+        if let Some(path) = kept {
+            let _ = path.parent().map_or(Ok(()), file::create_folder).and_then(|()| pack(&path, &pixels, &skipped));
+        }
+        Ok(made((pixels, skipped)))
+    }
+}
+
+/// SHA-256 of what the pixels depend on.
+fn key(folder: &Path, paths: &[PathBuf], framing: Framing) -> Result<String, Error> {
+    let mut hash = Sha256::new();
+    hash.update(MAGIC);
+    hash.update(format!("{framing:?} jpeg {}\n", cfg!(feature = "jpeg")));
+    for path in paths {
+        let about = std::fs::metadata(path).map_err(|e| Error::file(path, "read", e))?;
+        let changed = about.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        let name = path.strip_prefix(folder).unwrap_or(path);
+        hash.update(format!("{}\n{} {}\n", name.display(), about.len(), changed.as_nanos()));
+    }
+    Ok(hexadecimal(&hash.finalize()))
+}
+
+/// The magic, the skipped files as one line of JSON, the pixels.
+fn pack(path: &Path, pixels: &[u8], skipped: &[Skipped]) -> Result<(), Error> {
+    let list = serde_json::to_string(skipped).expect("paths and words are plain data");
+    file::write(path, &[MAGIC, list.as_bytes(), b"\n", pixels].concat())
+}
+
+fn unpack(path: &Path, each: usize) -> Option<(Vec<u8>, Vec<Skipped>)> {
+    let mut bytes = std::fs::read(path).ok()?;
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let end = rest.iter().position(|b| *b == b'\n')?;
+    let skipped = serde_json::from_slice(&rest[..end]).ok()?;
+    let pixels = bytes.split_off(MAGIC.len() + end + 1);
+    (!pixels.is_empty() && pixels.len().is_multiple_of(each)).then_some((pixels, skipped))
+}

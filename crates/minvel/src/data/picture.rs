@@ -1,0 +1,140 @@
+//! One picture: a PNG or JPEG file as bytes of red, green and blue.
+//!
+//! **Conventions.** Pixels are `[3, height, width]`; grey becomes three equal channels, transparency is left out, 16 bits
+//! are cut to 8, and an orientation that a camera noted is not applied: all as Pillow's `convert("RGB")` does it.
+//! **Error.** JPEG leaves decoders some freedom: bytes differ by a few units from those of other programs.
+//! **Checked by** tests/data_folder.rs.
+
+use crate::Error;
+use std::io::Cursor;
+use std::path::Path;
+
+/// A picture of any size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Pixels from top to bottom.
+    pub height: usize,
+    /// Pixels from left to right.
+    pub width: usize,
+    /// Row-major `[3, height, width]`.
+    pub pixels: Vec<u8>,
+}
+
+/// The most pixels that a file may promise: a damaged one must not ask for all memory.
+const LARGEST: usize = 1 << 28;
+
+impl Picture {
+    /// Reads a file; its first bytes tell the format.
+    pub fn read(path: &Path) -> Result<Picture, Error> {
+        let bytes = std::fs::read(path).map_err(|e| Error::file(path, "read", e))?;
+        Picture::decode(&bytes).map_err(|what| Error::content(path, what))
+    }
+
+    /// Decodes the bytes of a file.
+    pub fn decode(bytes: &[u8]) -> Result<Picture, String> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', ..] => png(bytes),
+            [0xff, 0xd8, ..] => jpeg(bytes),
+            [] => Err("is empty".into()),
+            _ => Err("is neither PNG nor JPEG".into()),
+        }
+    }
+
+    /// From bytes `[height, width, channels]`: grey, or red, green and blue, each with or without opacity.
+    fn interleaved(height: usize, width: usize, channels: usize, bytes: &[u8]) -> Result<Picture, String> {
+        if height * width == 0 || bytes.len() != height * width * channels {
+            return Err(format!("has {} bytes for {height} × {width} pixels of {channels} channels", bytes.len()));
+        }
+        let source = |c: usize| if channels < 3 { 0 } else { c };
+        let plane = |c: usize| bytes.iter().skip(source(c)).step_by(channels).copied();
+        Ok(Picture { height, width, pixels: (0..3).flat_map(plane).collect() })
+    }
+
+    /// The middle part of so many rows and columns.
+    pub fn centre(&self, height: usize, width: usize) -> Picture {
+        assert!(height <= self.height && width <= self.width, "centre: {height} × {width} of a smaller picture");
+        let (top, left) = ((self.height - height) / 2, (self.width - width) / 2);
+        let rows = self
+            .pixels
+            .chunks(self.height * self.width)
+            .flat_map(|plane| plane.chunks(self.width).skip(top).take(height).flat_map(|row| &row[left..left + width]));
+        Picture { height, width, pixels: rows.copied().collect() }
+    }
+
+    /// At another size: each new pixel is a mean of the old ones below a triangle around it, as wide as two pixels of
+    /// the coarser grid, so that a smaller picture is not jagged.
+    pub fn scaled(&self, height: usize, width: usize) -> Picture {
+        let (down, across) = (triangles(self.height, height), triangles(self.width, width));
+        let mut pixels = Vec::with_capacity(3 * height * width);
+        for plane in self.pixels.chunks(self.height * self.width) {
+            let rows = plane.chunks(self.width).flat_map(|row| across.iter().map(|t| t.of(|i| row[i] as f64)));
+            let rows: Vec<f64> = rows.collect();
+            for t in &down {
+                pixels.extend((0..width).map(|x| t.of(|y| rows[y * width + x]).round().clamp(0.0, 255.0) as u8));
+            }
+        }
+        Picture { height, width, pixels }
+    }
+}
+
+/// Weights of old entries, from the first on.
+struct Weights {
+    first: usize,
+    weights: Vec<f64>,
+}
+
+impl Weights {
+    fn of(&self, value: impl Fn(usize) -> f64) -> f64 {
+        self.weights.iter().enumerate().map(|(i, w)| w * value(self.first + i)).sum()
+    }
+}
+
+/// For each of `to` new entries the weights of the `from` old ones.
+fn triangles(from: usize, to: usize) -> Vec<Weights> {
+    let scale = from as f64 / to as f64;
+    let reach = scale.max(1.0);
+    let weights = |i: usize| {
+        let centre = (i as f64 + 0.5) * scale;
+        let first = (centre - reach + 0.5).max(0.0) as usize;
+        let last = ((centre + reach + 0.5) as usize).min(from);
+        let raw = (first..last).map(|k| (1.0 - ((k as f64 + 0.5 - centre) / reach).abs()).max(0.0));
+        let raw: Vec<f64> = raw.collect();
+        let sum: f64 = raw.iter().sum();
+        Weights { first, weights: raw.iter().map(|w| w / sum).collect() }
+    };
+    (0..to).map(weights).collect()
+}
+
+fn png(bytes: &[u8]) -> Result<Picture, String> {
+    let broken = |e: png::DecodingError| format!("is a damaged PNG file ({e})");
+    let mut decoder = png::Decoder::new(Cursor::new(bytes));
+    decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
+    let mut reader = decoder.read_info().map_err(broken)?;
+    let size = reader.output_buffer_size().filter(|n| *n <= 4 * LARGEST).ok_or("is too large for a PNG file")?;
+    let mut pixels = vec![0; size];
+    let frame = reader.next_frame(&mut pixels).map_err(broken)?;
+    let [height, width] = [frame.height, frame.width].map(|n| n as usize);
+    Picture::interleaved(height, width, frame.color_type.samples(), &pixels[..frame.buffer_size()])
+}
+
+#[cfg(feature = "jpeg")]
+fn jpeg(bytes: &[u8]) -> Result<Picture, String> {
+    use zune_jpeg::zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options::DecoderOptions};
+    let side = 1 << 16;
+    let options = DecoderOptions::default().set_max_width(side).set_max_height(side).set_strict_mode(true);
+    let options = options.jpeg_set_out_colorspace(ColorSpace::RGB);
+    let mut decoder = zune_jpeg::JpegDecoder::new_with_options(ZCursor::new(bytes), options);
+    let broken = |e| format!("is a damaged JPEG file ({e})");
+    decoder.decode_headers().map_err(broken)?;
+    let (width, height) = decoder.dimensions().ok_or("is a JPEG file without a size")?;
+    if width * height > LARGEST {
+        return Err(format!("promises {width} × {height} pixels"));
+    }
+    let pixels = decoder.decode().map_err(broken)?;
+    Picture::interleaved(height, width, 3, &pixels)
+}
+
+#[cfg(not(feature = "jpeg"))]
+fn jpeg(_: &[u8]) -> Result<Picture, String> {
+    Err("is a JPEG file, which this build of minvel does not read".into())
+}
