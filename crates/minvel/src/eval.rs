@@ -14,14 +14,16 @@ mod goodness;
 mod line;
 mod moments;
 mod on_grid;
+mod statistics;
 
-pub use features::{Features, Lenet, Origin, Schooling};
+pub use features::{Extractor, Features, Inception, Lenet, Origin, Schooling};
 pub use fid::{Fid, Reference};
 pub use frechet::{Normal, Scatter};
 pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit};
 pub use line::Line;
 pub use moments::Moments;
 pub use on_grid::OnGrid;
+pub use statistics::{Gathering, Statistics};
 
 use crate::special::erfc;
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,17 @@
 //! Features of images: what a network makes of them before it judges.
 //!
 //! **Conventions.** Images are intensities in [0, 1], `[channels, height, width]`; what a network wants instead (shifts,
-//! sizes, binary pixels) is its own business. A new network is a file here. **Checked by** tests/lenet.rs, tests/fid.rs.
+//! sizes, binary pixels) is its own business. A new network is a file here. **Checked by** tests/lenet.rs, tests/fid.rs,
+//! tests/inception.rs.
 
+mod inception;
 mod lenet;
 
+pub use inception::Inception;
 pub use lenet::{Lenet, Origin, Schooling};
 
-use minvel_engine::{Clock, Expr, Graph, Options, State};
+use crate::data::Picture;
+use minvel_engine::{Clock, DeviceError, Expr, Graph, Options, Program, State};
 
 /// A network whose features are compared.
 pub trait Features {
@@ -15,10 +19,27 @@ pub trait Features {
     fn name(&self) -> &str;
     /// SHA-256 of its weights: distances of different networks do not compare.
     fn sha256(&self) -> &str;
+    /// What is done to intensities before the network sees them, in words: another way gives another distance.
+    fn preprocessing(&self) -> &str {
+        "none"
+    }
     /// How many features an image has.
     fn count(&self) -> usize;
     /// Channels, height and width of its images.
     fn image(&self) -> [usize; 3];
+    /// The intensities of a picture, as many as an image has; an error in words where the network cannot take it.
+    fn intensities(&self, picture: &Picture) -> Result<Vec<f32>, String> {
+        let ([channels, height, width], pixels) = (self.image(), &picture.pixels);
+        if (picture.height, picture.width) != (height, width) {
+            let (w, h, name) = (picture.width, picture.height, self.name());
+            return Err(format!("has {w} × {h} pixels, where {name} takes {width} × {height}"));
+        }
+        let plane = height * width;
+        if channels == 1 && (pixels[..plane] != pixels[plane..2 * plane] || pixels[..plane] != pixels[2 * plane..]) {
+            return Err(format!("has colours, where {} takes grey", self.name()));
+        }
+        Ok(pixels[..channels * plane].iter().map(|p| *p as f32 / 255.0).collect())
+    }
     /// The features in a program, `rows × [channels·height·width]` → `rows × [count]`; the stream is for networks that draw.
     fn features<'g>(&self, images: Expr<'g>, stream: u32) -> Expr<'g>;
     /// Gives a state the weights, which the program has as variables.
@@ -26,21 +47,58 @@ pub trait Features {
 
     /// The features of images one after another, so many at a time; what is drawn depends on seed and stream.
     fn apply(&self, images: &[f32], at_once: usize, stream: u32, seed: u64, options: &Options) -> Vec<f32> {
-        let d = self.image().iter().product::<usize>();
-        assert!(images.len().is_multiple_of(d), "{}: {} numbers are not images of {d}", self.name(), images.len());
+        let mut extractor = Extractor::new(self, at_once, stream, seed, options).unwrap_or_else(|why| panic!("{why}"));
+        images.chunks(at_once * extractor.pixels).flat_map(|part| extractor.features(part).to_vec()).collect()
+    }
+}
+
+/// A network in a program, for so many images at once.
+pub struct Extractor {
+    program: Program<f32>,
+    state: State<f32>,
+    name: String,
+    at_once: usize,
+    pixels: usize,
+    count: usize,
+    clock: Clock,
+}
+
+impl Extractor {
+    /// Compiles a network; what is drawn depends on seed and stream.
+    pub fn new<N: Features + ?Sized>(
+        network: &N,
+        at_once: usize,
+        stream: u32,
+        seed: u64,
+        options: &Options,
+    ) -> Result<Self, DeviceError> {
+        let pixels = network.image().iter().product::<usize>();
         let g = Graph::new();
-        let features = self.features(g.input_rows("images", at_once, [d]), stream);
-        let mut program = g.compile::<f32>(&[features], &[], &Options { replicas: 1, ..options.clone() });
+        let features = network.features(g.input_rows("images", at_once, [pixels]), stream);
+        let program = g.try_compile::<f32>(&[features], &[], &Options { replicas: 1, ..options.clone() })?;
         let mut state = State::new(1);
-        self.set(&mut state);
-        let mut out = Vec::with_capacity(images.len() / d * self.count());
-        for (step, part) in images.chunks(at_once * d).enumerate() {
-            // the last ones are filled up with black images
-            let mut whole = part.to_vec();
-            whole.resize(at_once * d, 0.0);
-            program.run(&mut state, &[("images", &whole)], Clock { seed, step: step as u32 });
-            out.extend(&program.output(0)[..part.len() / d * self.count()]);
-        }
-        out
+        network.set(&mut state);
+        let (name, count) = (network.name().to_string(), network.count());
+        Ok(Extractor { program, state, name, at_once, pixels, count, clock: Clock { seed, step: 0 } })
+    }
+
+    /// Features of the next images, at most so many as go at once.
+    pub fn features(&mut self, images: &[f32]) -> &[f32] {
+        let Extractor { at_once, pixels, count, .. } = *self;
+        let given = images.len() / pixels;
+        let fits = images.len() == given * pixels && given <= at_once;
+        assert!(fits, "{}: {} numbers are not up to {at_once} images of {pixels}", self.name, images.len());
+        // the last ones are filled up with black images
+        let mut whole = vec![];
+        let inputs: &[f32] = if given < at_once {
+            whole.extend_from_slice(images);
+            whole.resize(at_once * pixels, 0.0);
+            &whole
+        } else {
+            images
+        };
+        self.program.run(&mut self.state, &[("images", inputs)], self.clock);
+        self.clock.step += 1;
+        &self.program.output(0)[..given * count]
     }
 }

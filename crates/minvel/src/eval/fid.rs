@@ -6,7 +6,7 @@
 //! **Error.** Biased upwards by O(d²/N) in both counts, so that a distance carries them with it; its scatter is known from
 //! several sets of samples only. **Checked by** tests/fid.rs.
 
-use super::{Estimate, Features, Normal, Scatter};
+use super::{Estimate, Features, Gathering, Statistics};
 use minvel_engine::Options;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -23,31 +23,36 @@ pub struct Fid {
     /// The squared Fréchet distance.
     #[serde(with = "crate::report::number")]
     pub value: f64,
-    /// Reference images.
+    /// Reference images; 0 if a file of statistics does not say.
     pub reference: usize,
-    /// Samples.
+    /// Samples; 0 if a file of statistics does not say.
     pub samples: usize,
     /// Name of the network.
     pub network: String,
     /// SHA-256 of its weights.
     pub sha256: String,
+    /// SHA-256 of the words that say what is done to images before ([`Features::preprocessing`]).
+    #[serde(default)]
+    pub preprocessing: String,
 }
 
 impl Fid {
     /// The mean over independent sets of samples, which must have been measured alike.
     pub fn across(sets: &[Fid]) -> Estimate {
-        let measure = |f: &Fid| (f.reference, f.samples, f.sha256.clone());
+        let measure = |f: &Fid| (f.reference, f.samples, f.sha256.clone(), f.preprocessing.clone());
         let alike = sets.windows(2).all(|pair| measure(&pair[0]) == measure(&pair[1]));
         assert!(alike, "fid: distances of different networks or numbers of images do not compare");
         Estimate::of(sets.iter().map(|f| f.value))
     }
 }
 
-/// As `18.36 (lenet 0f3a12bc, 10000 samples against 10000)`.
+/// As `18.36 (lenet 0f3a12bc, 10000 samples against 10000)`; numbers of images that are not known are `?`.
 impl fmt::Display for Fid {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Fid { value, reference, samples, network, sha256 } = self;
+        let Fid { value, network, sha256, .. } = self;
         let short = &sha256[..sha256.len().min(8)];
+        let [samples, reference] =
+            [self.samples, self.reference].map(|n| if n > 0 { n.to_string() } else { "?".into() });
         write!(f, "{value:.2} ({network} {short}, {samples} samples against {reference})")
     }
 }
@@ -55,8 +60,7 @@ impl fmt::Display for Fid {
 /// Reference images as a network sees them: what samples are measured against.
 pub struct Reference<'a> {
     network: &'a dyn Features,
-    law: Normal,
-    count: usize,
+    statistics: Statistics,
     seed: u64,
     options: Options,
 }
@@ -64,23 +68,20 @@ pub struct Reference<'a> {
 impl<'a> Reference<'a> {
     /// Of images one after another; programs run as the options say, what is drawn depends on the seed.
     pub fn new(network: &'a dyn Features, images: &[f32], seed: u64, options: &Options) -> Self {
-        let scatter = scatter(network, images, REFERENCE, seed, options);
-        Reference { network, law: scatter.normal(), count: scatter.count(), seed, options: options.clone() }
+        let statistics = statistics(network, images, REFERENCE, seed, options);
+        Reference { network, statistics, seed, options: options.clone() }
     }
 
     /// The distance of samples.
     pub fn fid(&self, samples: &[f32]) -> Fid {
-        let scatter = scatter(self.network, samples, SAMPLES, self.seed, &self.options);
-        Fid {
-            value: self.law.frechet(&scatter.normal()),
-            reference: self.count,
-            samples: scatter.count(),
-            network: self.network.name().to_string(),
-            sha256: self.network.sha256().to_string(),
-        }
+        self.statistics.fid(&statistics(self.network, samples, SAMPLES, self.seed, &self.options))
     }
 }
 
-fn scatter(network: &dyn Features, images: &[f32], stream: u32, seed: u64, options: &Options) -> Scatter {
-    Scatter::of(&network.apply(images, AT_ONCE, stream, seed, options), network.count())
+fn statistics(network: &dyn Features, images: &[f32], stream: u32, seed: u64, options: &Options) -> Statistics {
+    let at_once = AT_ONCE.min((images.len() / network.image().iter().product::<usize>()).next_multiple_of(16));
+    let gathering = Gathering::new(network, at_once, stream, seed, options);
+    let mut gathering = gathering.unwrap_or_else(|why| panic!("{why}"));
+    gathering.extend(images);
+    gathering.finish()
 }

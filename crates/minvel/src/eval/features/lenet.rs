@@ -253,6 +253,10 @@ impl Features for Lenet {
         &self.sha256
     }
 
+    fn preprocessing(&self) -> &str {
+        "drawn black or white by their intensity, ∓½"
+    }
+
     fn count(&self) -> usize {
         FEATURES
     }

