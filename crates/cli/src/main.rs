@@ -6,6 +6,7 @@ mod claims;
 mod data;
 mod devices;
 mod evaluate;
+mod fid;
 mod fit;
 mod inspect;
 mod place;
@@ -40,6 +41,7 @@ enum Command {
     Score(score::Arguments),
     Sample(sample::Arguments),
     Evaluate(evaluate::Arguments),
+    Fid(fid::Arguments),
     Plot(plot::Arguments),
     Report(report::Arguments),
     Inspect(inspect::Arguments),
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Score(arguments) => score::run(&arguments),
         Command::Sample(arguments) => sample::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Fid(arguments) => fid::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
