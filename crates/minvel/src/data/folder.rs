@@ -1,7 +1,7 @@
 //! Folders of pictures: listed, decoded by all cores ahead of whoever reads them, and kept for the next time.
 //!
 //! **Conventions.** All PNG and JPEG files of a folder and of those in it, in the order of their paths. A file that cannot
-//! be read is named and left out. What was decoded is kept in the user's cache folder under a name that depends on the
+//! be read is named and left out. What was decoded is kept under a name that depends on the
 //! files (paths, lengths, times of change) and on the framing. **Checked by** tests/data_folder.rs.
 
 use super::{Images, Picture, catalogue, hexadecimal};
@@ -156,11 +156,18 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Reads all pictures of a folder, or what was decoded before; `tell` hears how many of how many are done.
-    pub fn read(folder: &Path, framing: Framing, threads: usize, tell: impl Fn(usize, usize)) -> Result<Folder, Error> {
+    /// Reads all pictures of a folder, or what was decoded before and lies in `cache` ([`cache`]); `tell` hears how many
+    /// of how many are done.
+    pub fn read(
+        folder: &Path,
+        framing: Framing,
+        threads: usize,
+        cache: Option<&Path>,
+        tell: impl Fn(usize, usize),
+    ) -> Result<Folder, Error> {
         let paths = list(folder)?;
         let key = key(folder, &paths, framing)?;
-        let kept = catalogue::cache().map(|root| root.join("pixels").join(format!("{key}.bin")));
+        let kept = cache.map(|cache| cache.join(format!("{key}.bin")));
         let name = folder.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
         let (side, total) = (framing.side, paths.len());
         let made = |(pixels, skipped): (Vec<u8>, Vec<Skipped>)| {
@@ -190,6 +197,11 @@ impl Folder {
         }
         Ok(made((pixels, skipped)))
     }
+}
+
+/// Where decoded pictures are kept: `pixels` in the user's cache folder.
+pub fn cache() -> Option<PathBuf> {
+    catalogue::cache().map(|root| root.join("pixels"))
 }
 
 /// SHA-256 of what the pixels depend on.
