@@ -37,7 +37,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Images that go through the network at once; distances do not depend on it.
-    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1024))]
     batch: u32,
     /// Where the network runs: auto, cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
     #[arg(long, value_name = "NAME", default_value = "auto")]
