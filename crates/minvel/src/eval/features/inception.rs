@@ -6,7 +6,7 @@
 //! **Conventions.** As FID has it and classifiers do not: averages leave out the padding, the last block pools by maximum,
 //! batch normalisation has no γ and ε = 10⁻³. It is folded into weights and biases when they are read. Averages come after
 //! the 1 × 1 convolution that follows them elsewhere: both are linear and touch different axes, and so there is less to
-//! average. **Error.** Rounding: 10⁻⁶ of PyTorch's features; weights rounded to f16 shift features by 0.25 %.
+//! average. **Error.** Rounding: 10⁻⁵ of PyTorch's features; weights rounded to f16 shift features by 0.25 %.
 //! **Checked by** tests/inception.rs, against bench/inception_reference.py.
 
 mod layers;
