@@ -9,6 +9,8 @@ use crate::state::State;
 pub enum Init {
     /// The same number everywhere.
     Constant(f64),
+    /// U(±bound) with the given bound.
+    Uniform(f64),
     /// N(0, σ²) with the given σ.
     Normal(f64),
     /// σ times a standard normal number of those between −2 and 2 (TensorFlow's truncated normal: its own standard
@@ -40,6 +42,7 @@ impl Init {
         let normal = |std: f64| Stream::new(key, stream | 1 << 31).samples(Draw::Normal).map(move |z| z * std);
         match self {
             Init::Constant(value) => vec![*value; len],
+            Init::Uniform(bound) => uniform(*bound).take(len).collect(),
             Init::Normal(std) => normal(*std).take(len).collect(),
             Init::TruncatedNormal(std) => normal(1.0).filter(|z| z.abs() < 2.0).map(|z| z * std).take(len).collect(),
             Init::GlorotUniform => uniform((6.0 / (fan_in + fan_out)).sqrt()).take(len).collect(),

@@ -2,12 +2,13 @@
 //!
 //! **Statement.** p(x) = ∫ p(x|z) p(z) dz; −log p(x) ≤ E_q[−log p(x|z)] + KL(q(z|x)‖p(z)) for any q. The prior p(z) is the
 //! base law of the latent manifold (normal; uniform where it is compact; wrapped normal in hyperbolic space).
-//! **Source.** METHODS 3.7, 4.0, 4.6, 4.7; kingma2014vae, tolstikhin2018wae, davidson2018hyperspherical, wang2020mvl.
-//! **Conventions.** Images are rows of pixels in [0, 1]. Networks are fed features of the code ([`latent_features`]): angles
+//! **Source.** METHODS 3.7, 4.0, 4.6–4.9; kingma2014vae, tolstikhin2018wae, davidson2018hyperspherical, wang2020mvl.
+//! **Conventions.** Images are rows of intensities in [0, 1]; what networks see of them is said by the [`Likelihood`]. Networks are fed features of the code ([`latent_features`]): angles
 //! as cos and sin, unit vectors times √m. Variables are named `encoder/…`, `decoder/…`, and `energy/…` or
 //! `critic/…` for what is learnt beside them.
 //! **Checked by** tests/autoencoder.rs, tests/autoencoder_facts.rs.
 
+mod architecture;
 mod codes;
 mod decoder;
 mod encoder;
@@ -17,6 +18,7 @@ mod likelihood;
 mod settings;
 mod views;
 
+pub use architecture::Architecture;
 pub use codes::{Code, Posterior};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
@@ -53,8 +55,21 @@ impl Autoencoder {
         hidden: &[usize],
         activation: Activation,
     ) -> Self {
-        let encoder = Encoder::dense(latent.clone(), posterior, pixels, hidden, activation);
-        let decoder = Decoder::dense(&latent, likelihood, pixels, hidden, activation);
+        let architecture = Architecture::Dense(hidden.to_vec());
+        Self::new(latent, posterior, likelihood, [1, 1, pixels], &architecture, activation)
+    }
+
+    /// Networks of an architecture on both sides, for images of `[channels, height, width]`.
+    pub fn new(
+        latent: Arc<dyn Manifold>,
+        posterior: Posterior,
+        likelihood: Likelihood,
+        image: [usize; 3],
+        architecture: &Architecture,
+        activation: Activation,
+    ) -> Self {
+        let encoder = Encoder::new(latent.clone(), posterior, image, architecture, activation);
+        let decoder = Decoder::new(&latent, likelihood, image, architecture, activation);
         Autoencoder { latent, encoder, decoder }
     }
 

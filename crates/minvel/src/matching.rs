@@ -15,7 +15,7 @@ pub use discrepancy::{Discrepancy, bandwidth, maximum_mean_discrepancy};
 pub use velocity::Velocity;
 
 use crate::energy::Parameter;
-use minvel_engine::Expr;
+use minvel_engine::{Expr, Graph};
 use std::fmt;
 
 /// A way to pull the law of codes, given their images or not, to the prior.
@@ -26,6 +26,16 @@ pub trait Matching: fmt::Debug + Send + Sync {
 
     /// What it learns.
     fn parameters(&self) -> Vec<Parameter> {
+        vec![]
+    }
+
+    /// Variables that follow its parameters without being learnt.
+    fn followers(&self) -> Vec<Parameter> {
+        vec![]
+    }
+
+    /// Their new values, to be updated with every step.
+    fn follow<'g>(&self, _graph: &'g Graph) -> Vec<(Expr<'g>, Expr<'g>)> {
         vec![]
     }
 

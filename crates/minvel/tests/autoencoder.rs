@@ -43,12 +43,14 @@ fn settings(kind: &str, posterior: &str, latent: &str) -> Settings {
         posterior: posterior.into(),
         likelihood: "bernoulli".into(),
         deviation: 1.0,
+        network: "dense".into(),
+        filters: vec![],
         hidden: vec![256, 256],
         activation: "tanh".into(),
         rate: 1e-3,
         batch: 128,
         iterations: 1,
-        matching: Matched { kind: kind.into(), weight: 1.0, step: 1e-3, penalty: 1e-4, flow: "chart".into() },
+        matching: Matched { kind: kind.into(), weight: 1.0, step: 1e-3, penalty: 1e-4, flow: "chart".into(), spectral: false },
         official: false,
     }
 }
@@ -59,7 +61,7 @@ const IMAGES: usize = 12;
 /// A learning that a test can afford, with plain descent: what changes is the gradient.
 fn small(kind: &str, posterior: &str, latent: &str, rate: f64) -> Learning {
     let settings = Settings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
-    Learning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, rate), ..settings.learning(PIXELS).unwrap() }
+    Learning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, rate), ..settings.learning([1, 1, PIXELS]).unwrap() }
 }
 
 fn numbers(draw: Draw, count: usize, stream: u32) -> Vec<f64> {
@@ -100,7 +102,7 @@ fn networks_have_the_sizes_of_the_paper() {
     ];
     for (latent, posterior, encoder, decoder, energy) in cells {
         let kind = if energy > 0 { "conditional" } else { "divergence" };
-        let learning = settings(kind, posterior, latent).learning(784).unwrap();
+        let learning = settings(kind, posterior, latent).learning([1, 28, 28]).unwrap();
         let model = &learning.model;
         assert_eq!(count(&model.encoder.parameters()), encoder, "{latent} {posterior}");
         assert_eq!(count(&model.decoder.parameters()), decoder, "{latent} {posterior}");
@@ -114,7 +116,7 @@ fn networks_have_the_sizes_of_the_paper() {
 
 #[test]
 fn weights_start_with_the_fans_of_their_own_layers() {
-    let learning = settings("divergence", "explicit", "sphere:8").learning(784).unwrap();
+    let learning = settings("divergence", "explicit", "sphere:8").learning([1, 28, 28]).unwrap();
     let state: State<f64> = learning.start(2, 5);
     for p in learning.parameters() {
         let values = state.get(&p.name).unwrap();
@@ -404,7 +406,8 @@ fn both_updates_see_the_same_batch_with_fresh_noise() {
 fn pixels_are_drawn_afresh_at_every_step_and_only_for_bernoulli() {
     // One image, so that batches differ by the drawing of pixels alone.
     let learning = small("velocity", "point", "euclidean:2", 0.0);
-    let gaussian = Learning { binarised: false, ..learning.clone() };
+    let mut gaussian = learning.clone();
+    gaussian.model.decoder.likelihood = Likelihood::Gaussian { deviation: 1.0 };
     for (learning, drawn) in [(learning, true), (gaussian, false)] {
         let g = Graph::new();
         let lesson = learning.step(&g, 1);
@@ -441,7 +444,7 @@ fn train(learning: &Learning, mut state: State<f32>, steps: u32) -> State<f32> {
 fn replicas_trained_side_by_side_are_those_trained_alone() {
     for (kind, posterior, latent) in KINDS {
         let settings = Settings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
-        let learning = settings.learning(PIXELS).unwrap();
+        let learning = settings.learning([1, 1, PIXELS]).unwrap();
         let together = train(&learning, State::new(3), 5);
         for r in 0..3 {
             let alone = train(&learning, State::of_replicas(r..r + 1), 5);
@@ -577,17 +580,17 @@ fn settings_that_do_not_go_together_are_refused_by_name() {
         ("matching.step", |s| s.matching.step = f64::NAN),
         ("matching.penalty", |s| s.matching.penalty = -1.0),
     ];
-    assert!(settings("conditional", "implicit", "sphere:2").learning(PIXELS).is_ok());
+    assert!(settings("conditional", "implicit", "sphere:2").learning([1, 1, PIXELS]).is_ok());
     for (key, change) in cases {
         let mut settings = settings("conditional", "implicit", "sphere:2");
         change(&mut settings);
-        let why = settings.learning(PIXELS).unwrap_err().to_string();
+        let why = settings.learning([1, 1, PIXELS]).unwrap_err().to_string();
         assert!(why.contains(&format!("`{key}`")), "{key}: {why}");
     }
     let spos = |kind: &str, posterior: &str, latent: &str| {
         let mut settings = settings(kind, posterior, latent);
         settings.matching.flow = "spos".into();
-        settings.learning(PIXELS)
+        settings.learning([1, 1, PIXELS])
     };
     assert!(spos("velocity", "point", "euclidean:2").is_ok());
     for (kind, posterior, latent) in [("velocity", "point", "sphere:2"), ("conditional", "implicit", "euclidean:2")] {

@@ -1,9 +1,9 @@
 //! Decoders: from a code to the law of an image.
 //!
-//! **Statement.** p(x|z) = likelihood(x | ψ(f(z))). **Source.** METHODS 3.7, 4.6. **Error.** Rounding.
-//! **Checked by** tests/autoencoder.rs (parameter counts, likelihoods).
+//! **Statement.** p(x|z) = likelihood(x | ψ(f(z))). **Source.** METHODS 3.7, 4.6, 4.8. **Error.** Rounding.
+//! **Checked by** tests/autoencoder.rs (parameter counts, likelihoods), tests/convolution.rs.
 
-use super::{Likelihood, latent_features};
+use super::{Architecture, Likelihood, latent_features};
 use crate::energy::{Activation, Features, Network, Parameter};
 use crate::manifold::Manifold;
 use minvel_engine::Expr;
@@ -19,24 +19,22 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A dense one.
-    pub fn dense(
+    /// To images of `[channels, height, width]`.
+    pub fn new(
         latent: &Arc<dyn Manifold>,
         likelihood: Likelihood,
-        pixels: usize,
-        hidden: &[usize],
+        image: [usize; 3],
+        architecture: &Architecture,
         activation: Activation,
     ) -> Self {
         let features = latent_features(latent);
-        let mut widths = vec![features.count()];
-        widths.extend(hidden);
-        widths.push(pixels);
-        Decoder { likelihood, features, network: Network::new("decoder", &widths, activation) }
+        let network = Network::of("decoder", features.count(), architecture.decoder(image), activation);
+        Decoder { likelihood, features, network }
     }
 
     /// Pixels of an image.
     pub fn pixels(&self) -> usize {
-        *self.network.widths.last().expect("a network has an output")
+        self.network.outputs()
     }
 
     /// Its parameters.
@@ -49,12 +47,12 @@ impl Decoder {
         self.network.apply(self.features.apply(z))
     }
 
-    /// Mean pixels given the code.
+    /// Mean intensities given the code.
     pub fn mean<'g>(&self, z: Expr<'g>) -> Expr<'g> {
         self.likelihood.mean(self.output(z))
     }
 
-    /// log p(x|z), `rows × []`.
+    /// log p(x|z), `rows × []`, of pixels as the likelihood has them.
     pub fn log_prob<'g>(&self, x: Expr<'g>, z: Expr<'g>) -> Expr<'g> {
         self.likelihood.log_prob(x, self.output(z))
     }

@@ -1,11 +1,12 @@
 //! Encoders: from an image to the law of its code.
 //!
-//! **Statement.** z = land(head(ψ([x, ε]))) where the law is implicit; else parameters of an explicit one ([`Posterior`]).
-//! **Source.** METHODS 4.6. **Conventions.** Inputs in the order [x, ε]. Each head is an affine map of its own, so that
+//! **Statement.** z = land(head(ψ([χ(x), ε]))) where the law is implicit; else parameters of an explicit one ([`Posterior`]). ψ
+//! is dense, χ is made of convolutions or x itself.
+//! **Source.** METHODS 4.6, 4.8. **Conventions.** Inputs in the order [x, ε]. Each head is an affine map of its own, so that
 //! its start values are those of a layer of its own. **Error.** Rounding.
-//! **Checked by** tests/autoencoder.rs (parameter counts, moments of codes).
+//! **Checked by** tests/autoencoder.rs (parameter counts, moments of codes), tests/convolution.rs.
 
-use super::{Code, Posterior};
+use super::{Architecture, Code, Posterior};
 use crate::energy::von_mises_fisher as vmf;
 use crate::energy::{Activation, Network, Parameter, draw};
 use crate::manifold::Manifold;
@@ -19,36 +20,41 @@ pub struct Encoder {
     /// The family of q(z|x).
     pub posterior: Posterior,
     latent: Arc<dyn Manifold>,
+    eye: Option<Network>,
     body: Network,
     heads: Vec<Network>,
 }
 
 impl Encoder {
-    /// A dense one.
-    pub fn dense(
+    /// For images of `[channels, height, width]`.
+    pub fn new(
         latent: Arc<dyn Manifold>,
         posterior: Posterior,
-        pixels: usize,
-        hidden: &[usize],
+        image: [usize; 3],
+        architecture: &Architecture,
         activation: Activation,
     ) -> Self {
+        let pixels = image.iter().product();
+        let (eye, hidden) = architecture.encoder(image);
+        let eye = (!eye.is_empty()).then(|| Network::of("encoder/eye", pixels, eye, activation));
         let last = *hidden.last().expect("an encoder has a hidden layer");
-        let mut widths = vec![pixels + posterior.noise()];
+        let mut widths = vec![eye.as_ref().map_or(pixels, Network::outputs) + posterior.noise()];
         widths.extend(hidden);
         let head =
             |(k, outputs): (usize, &usize)| Network::new(&format!("encoder/head{k}"), &[last, *outputs], activation);
         let heads = posterior.heads(&*latent).iter().enumerate().map(head).collect();
-        Encoder { posterior, latent, body: Network::new("encoder/body", &widths, activation), heads }
+        Encoder { posterior, latent, eye, body: Network::new("encoder/body", &widths, activation), heads }
     }
 
     /// Its parameters.
     pub fn parameters(&self) -> Vec<Parameter> {
-        self.body.parameters().into_iter().chain(self.heads.iter().flat_map(Network::parameters)).collect()
+        self.eye.iter().chain([&self.body]).chain(&self.heads).flat_map(Network::parameters).collect()
     }
 
     /// Codes of images `rows × [pixels]`, with noise of a stream and its substreams.
     pub fn encode<'g>(&self, x: Expr<'g>, stream: u32) -> Code<'g> {
-        let h = self.body.activation.apply(self.body.after_first(self.first(x, stream)));
+        let seen = self.eye.as_ref().map_or(x, |eye| eye.activation.apply(eye.apply(x)));
+        let h = self.body.activation.apply(self.body.after_first(self.first(seen, stream)));
         let head = |k: usize| self.heads[k].apply(h);
         match self.posterior {
             Posterior::Point | Posterior::Implicit { .. } => Code { at: self.latent.land(head(0)), law: None },

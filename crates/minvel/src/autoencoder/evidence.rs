@@ -62,7 +62,7 @@ impl Evidence {
         let g = Graph::new();
         let shown = g.input("images", [group, pixels]);
         let index: Vec<f64> = (0..group * self.chains).map(|row| (row / self.chains) as f64).collect();
-        let x = shown.gather(g.table(&index, [index.len()]).distribute());
+        let x = model.decoder.likelihood.pixels(shown.gather(g.table(&index, [index.len()]).distribute()));
         let extra = |z| -model.decoder.log_prob(x, z);
         let mut annealed = self.annealing.compile::<T>(&g, &extra, index.len(), &desk.options(replicas));
         let mut found = Found::resumed(replicas, count, desk)?;
@@ -156,7 +156,7 @@ impl ImportanceBound {
         let count = images.len() / pixels;
         let group = self.group.min(count);
         let g = Graph::new();
-        let x = g.input_rows("images", group, [pixels]);
+        let x = model.decoder.likelihood.pixels(g.input_rows("images", group, [pixels]));
         let code = model.encoder.encode(x, outside("importance"));
         let Some((_, log_q)) = code.law else { return Ok(None) };
         let log_weight = model.decoder.log_prob(x, code.at) - model.latent.base_energy(code.at) - log_q;

@@ -3,7 +3,7 @@
 //! **Statement.** On one batch: (1) encoder and decoder descend mean[−log p(x|z)] + λ·pull, what pulls being held fixed;
 //! (2) what pulls descends its own loss on codes of the new encoder with fresh noise, held fixed.
 //! **Source.** METHODS 4.0, 4.10. **Conventions.** Images are an input `images`, `[count, pixels]` in [0, 1], the same for
-//! all replicas; batches are shuffled epochs, made of zeros and ones afresh at each step where asked.
+//! all replicas; batches are shuffled epochs, whose pixels are drawn afresh at each step where the likelihood has noise.
 //! **Checked by** tests/autoencoder.rs.
 
 use super::{Autoencoder, initialise};
@@ -34,8 +34,6 @@ pub struct Learning {
     pub weight: f64,
     /// Images of a step.
     pub batch: usize,
-    /// Whether pixels become 0 or 1 with their probability, afresh at every step.
-    pub binarised: bool,
     /// For all parameters.
     pub optimiser: Optimiser,
 }
@@ -45,6 +43,7 @@ pub struct Lesson<'g> {
     /// Loss of the auto-encoder, its reconstruction part, its pull, and the loss of what pulls (0 if nothing is learnt).
     pub outputs: [Expr<'g>; 4],
     updates: [Updates<'g>; 2],
+    following: Vec<(Expr<'g>, Expr<'g>)>,
 }
 
 /// Streams of a step.
@@ -66,11 +65,16 @@ impl Learning {
         if let Match::Learnt(matching) = &self.pull { matching.parameters() } else { vec![] }
     }
 
+    /// What follows the parameters of what pulls.
+    pub fn followers(&self) -> Vec<Parameter> {
+        if let Match::Learnt(matching) = &self.pull { matching.followers() } else { vec![] }
+    }
+
     /// A batch of images, `rows × [pixels]`, of `count`.
     fn batch<'g>(&self, g: &'g Graph, count: usize) -> Expr<'g> {
         let images = g.input("images", [count, self.model.decoder.pixels()]);
         let batch = images.gather(g.random_rows(Draw::Epoch(count as u32), BATCH, self.batch, []));
-        if self.binarised { batch.bernoulli(PIXELS) } else { batch }
+        self.model.decoder.likelihood.drawn(batch, PIXELS)
     }
 
     /// The step, on `count` images.
@@ -88,8 +92,10 @@ impl Learning {
         let coded = self.optimiser.minimise(loss, &variables(model.parameters()));
         let zero = g.scalar(0.0);
         let none = Updates::default();
+        let mut following = vec![];
         let (matching, learnt) = match &self.pull {
             Match::Learnt(matching) => {
+                following = matching.follow(g);
                 let fresh = model.encoder.encode(x, FRESH_CODES).at;
                 let codes = replace(&[fresh], &coded.updates)[0].stop_gradient();
                 match matching.loss(codes, x, MATCH) {
@@ -99,13 +105,13 @@ impl Learning {
             }
             Match::Divergence => (zero, none),
         };
-        Lesson { outputs: [loss, reconstruction, pull, matching], updates: [coded, learnt] }
+        Lesson { outputs: [loss, reconstruction, pull, matching], updates: [coded, learnt], following }
     }
 
-    /// Start values of all parameters.
+    /// Start values of all parameters and followers.
     pub fn start<T: Real>(&self, replicas: usize, seed: u64) -> State<T> {
         let mut state = State::new(replicas);
-        initialise(&self.parameters(), &mut state, seed);
+        initialise(&[self.parameters(), self.followers()].concat(), &mut state, seed);
         state
     }
 }
@@ -113,7 +119,7 @@ impl Learning {
 impl<'g> Lesson<'g> {
     /// All updates.
     pub fn updates(&self) -> Vec<(Expr<'g>, Expr<'g>)> {
-        self.updates.iter().flat_map(|u| u.updates.iter().copied()).collect()
+        self.updates.iter().flat_map(|u| &u.updates).chain(&self.following).copied().collect()
     }
 
     /// Start values of the optimiser's variables.

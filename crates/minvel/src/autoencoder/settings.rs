@@ -1,9 +1,9 @@
 //! An auto-encoder and its learning as settings: what a TOML file says.
 
-use super::{Autoencoder, Learning, Likelihood, Match, Posterior, latent_features};
+use super::{Architecture, Autoencoder, Learning, Likelihood, Match, Posterior, latent_features};
 use crate::Error;
 use crate::energy::von_mises_fisher::Reparameterisation;
-use crate::energy::{Activation, Conditional, Mlp};
+use crate::energy::{Activation, Conditional, Head, Mlp};
 use crate::flow::{Blend, Flow, Form, Langevin, RiemannianLangevin, Stein};
 use crate::manifold::{self, Manifold};
 use crate::matching::{Adversarial, Discrepancy, Velocity};
@@ -20,13 +20,18 @@ pub struct Settings {
     pub latent: String,
     /// `point`, `implicit` or `explicit`.
     pub posterior: String,
-    /// `bernoulli` (pixels become 0 or 1 with their probability at every step) or `gaussian` (they are taken as they are).
+    /// `bernoulli` (pixels become 0 or 1 with their probability at every step), `gaussian` (they are taken as they are) or
+    /// `dequantised` (gaussian between −1 and 1, with uniform noise between bytes).
     pub likelihood: String,
-    /// σ of the gaussian likelihood.
+    /// σ of the gaussian and the dequantised likelihood.
     pub deviation: f64,
-    /// Hidden widths of all networks.
+    /// `dense` or `convolutional`.
+    pub network: String,
+    /// Channels after each convolution, from the image on; none in dense networks.
+    pub filters: Vec<usize>,
+    /// Hidden widths of all networks; of convolutional ones those between the convolutions and the code.
     pub hidden: Vec<usize>,
-    /// `tanh`, `relu`, `softplus`, `silu` or `elu`, of encoder and decoder; energies use tanh.
+    /// `tanh`, `relu`, `softplus`, `silu` or `elu`, of encoder and decoder; energies use tanh, convolutional ones softplus.
     pub activation: String,
     /// Learning rate of RMSProp.
     pub rate: f64,
@@ -55,6 +60,8 @@ pub struct Matched {
     pub penalty: f64,
     /// `chart` (the paper's), `geodesic`, or `spos` (Stein particles and Langevin by halves; Euclidean codes, `velocity`).
     pub flow: String,
+    /// Whether hidden layers of the energy or critic are normalised spectrally.
+    pub spectral: bool,
 }
 
 /// The scale at which penalties are quoted: the loss of an energy is this times L̂ (half the paper's step of 10⁻³).
@@ -63,8 +70,8 @@ const SCALE: f64 = 0.5e-3;
 const DISCREPANCY: f64 = 100.0;
 
 impl Settings {
-    /// The learning of images of so many pixels; an error names the setting.
-    pub fn learning(&self, pixels: usize) -> Result<Learning, Error> {
+    /// The learning of images of `[channels, height, width]`; an error names the setting.
+    pub fn learning(&self, image: [usize; 3]) -> Result<Learning, Error> {
         let refuse = |key: &str, why: String| Error::config(format!("`{key}`: {why}"));
         let latent = manifold::parse(&self.latent).map_err(|why| refuse("latent", why))?;
         let mut posterior = Posterior::parse(&self.posterior, &*latent).map_err(|why| refuse("posterior", why))?;
@@ -72,33 +79,53 @@ impl Settings {
             *gradient = Reparameterisation::Official;
         }
         let activation = Activation::parse(&self.activation).map_err(|why| refuse("activation", why))?;
+        let deviation = self.deviation;
         let likelihood = match self.likelihood.as_str() {
             "bernoulli" => Likelihood::Bernoulli,
-            "gaussian" if self.deviation > 0.0 => Likelihood::Gaussian { deviation: self.deviation },
-            "gaussian" => return Err(refuse("deviation", "must be positive".into())),
-            other => return Err(refuse("likelihood", format!("is bernoulli or gaussian, not `{other}`"))),
+            "gaussian" => Likelihood::Gaussian { deviation },
+            "dequantised" => Likelihood::Dequantised { deviation },
+            other => return Err(refuse("likelihood", format!("is bernoulli, gaussian or dequantised, not `{other}`"))),
         };
+        let architecture = self.architecture()?;
+        if let Some((key, why)) = architecture.refuses(image) {
+            return Err(refuse(key, why));
+        }
         let positive = |key: &str, x: f64| if x > 0.0 { Ok(()) } else { Err(refuse(key, "must be positive".into())) };
+        if likelihood != Likelihood::Bernoulli {
+            positive("deviation", deviation)?;
+        }
         positive("rate", self.rate)?;
         positive("batch", self.batch as f64)?;
         positive("iterations", f64::from(self.iterations))?;
-        if self.hidden.is_empty() || self.hidden.contains(&0) {
-            return Err(refuse("hidden", "needs at least one width, and none of them 0".into()));
-        }
         Ok(Learning {
-            model: Autoencoder::dense(latent.clone(), posterior, likelihood, pixels, &self.hidden, activation),
-            pull: self.pull(&latent, posterior, pixels)?,
+            pull: self.pull(&latent, posterior, image, &architecture)?,
+            model: Autoencoder::new(latent, posterior, likelihood, image, &architecture, activation),
             weight: self.matching.weight,
             batch: self.batch,
-            binarised: likelihood == Likelihood::Bernoulli,
             optimiser: Optimiser::rmsprop_tf(self.rate),
         })
     }
 
-    fn pull(&self, latent: &Arc<dyn Manifold>, posterior: Posterior, pixels: usize) -> Result<Match, Error> {
+    fn architecture(&self) -> Result<Architecture, Error> {
+        let (filters, hidden) = (self.filters.clone(), self.hidden.clone());
+        match self.network.as_str() {
+            "dense" if filters.is_empty() => Ok(Architecture::Dense(hidden)),
+            "dense" => Err(Error::config("`filters`: are those of convolutional networks, and this one is dense")),
+            "convolutional" => Ok(Architecture::Convolutional { filters, hidden }),
+            other => Err(Error::config(format!("`network`: is dense or convolutional, not `{other}`"))),
+        }
+    }
+
+    fn pull(
+        &self,
+        latent: &Arc<dyn Manifold>,
+        posterior: Posterior,
+        image: [usize; 3],
+        architecture: &Architecture,
+    ) -> Result<Match, Error> {
         let refuse = |key: &str, why: String| Error::config(format!("`matching.{key}`: {why}"));
-        let Matched { kind, penalty, step, .. } = &self.matching;
-        let tanh = Activation::Tanh;
+        let Matched { kind, penalty, step, spectral, .. } = &self.matching;
+        let (hidden, smooth) = (architecture.energy(image), architecture.smooth());
         let explicit = matches!(posterior, Posterior::Gaussian | Posterior::VonMisesFisher { .. });
         if explicit != (kind == "divergence") {
             let why = format!("{kind} does not go with a posterior that is {}", self.posterior);
@@ -131,14 +158,20 @@ impl Settings {
                         "one code for each image has no entropy to learn: take posterior = \"implicit\", or velocity";
                     return Err(refuse("kind", why.into()));
                 }
-                let energy = Conditional::new("energy", features, pixels, &self.hidden, tanh);
+                let pixels = image.iter().product();
+                let energy = Conditional::layered("energy", features, pixels, &hidden, smooth, Head::Inner);
+                let energy = if *spectral { energy.spectral() } else { energy };
                 Match::Learnt(Arc::new(Velocity::of_each(latent.clone(), energy, velocity()?, SCALE)))
             }
             "velocity" => {
-                let energy = Mlp::new("energy", features, &self.hidden, tanh);
+                let energy = Mlp::layered("energy", features, &hidden, smooth, Head::Inner);
+                let energy = if *spectral { energy.spectral() } else { energy };
                 Match::Learnt(Arc::new(Velocity::of_all(latent.clone(), energy, velocity()?, SCALE)))
             }
-            "adversarial" => Match::Learnt(Arc::new(Adversarial::new(latent.clone(), &self.hidden, tanh, *penalty))),
+            "adversarial" => {
+                let critic = Adversarial::layered(latent.clone(), &hidden, smooth, *penalty);
+                Match::Learnt(Arc::new(if *spectral { critic.spectral() } else { critic }))
+            }
             "discrepancy" => Match::Learnt(Arc::new(Discrepancy { latent: latent.clone(), factor: DISCREPANCY })),
             other => {
                 let known = "divergence, conditional, velocity, adversarial and discrepancy";

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** Samples: mean pixels of p(x|z), z of the prior. Paths: mean pixels along the geodesic
 //! z_t = exp_{z_0}(t·log_{z_0} z_1) between the codes of two images.
-//! **Conventions.** Pixels in [0, 1], row-major `[replica, image, pixel]`. **Checked by** tests/autoencoder.rs.
+//! **Conventions.** Images are intensities in [0, 1], zeros and ones where the likelihood is Bernoulli, row-major `[replica, image, pixel]`. **Checked by** tests/autoencoder.rs.
 
 use super::Autoencoder;
 use super::learning::outside;
@@ -64,7 +64,7 @@ impl Views<'_> {
         // Both ends of every point of a path need the noise of the first.
         let first: Vec<f64> = (0..rows).map(|k| (k / points * points) as f64).collect();
         let index = g.table(&first, [rows]).distribute();
-        let [z0, z1] = [a, b].map(|x| self.model.encoder.encode(x, outside("codes")).at.collect().gather(index));
+        let [z0, z1] = [a, b].map(|x| self.code(x).collect().gather(index));
         let t = g.table(&times, [rows]).distribute().expand(-1);
         let latent = &self.model.latent;
         let at = latent.exp(z0, t * latent.log(z0, z1));
@@ -75,7 +75,12 @@ impl Views<'_> {
     fn encoded<'g>(&self, g: &'g Graph, len: usize) -> Expr<'g> {
         let pixels = self.model.decoder.pixels();
         let images = g.input_rows("images", len / pixels, [pixels]);
-        self.model.encoder.encode(images, outside("codes")).at
+        self.code(images)
+    }
+
+    fn code<'g>(&self, images: Expr<'g>) -> Expr<'g> {
+        let pixels = self.model.decoder.likelihood.pixels(images);
+        self.model.encoder.encode(pixels, outside("codes")).at
     }
 
     fn run<T: Real>(&self, g: &Graph, value: Expr, state: &mut State<T>, inputs: &[(&str, &[T])]) -> Vec<T> {

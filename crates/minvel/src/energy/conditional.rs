@@ -17,7 +17,7 @@
 //! assert_eq!(change.shape().to_string(), "128 rows × []");
 //! ```
 
-use super::{Activation, Energy, Features, Head, Network, Parameter};
+use super::{Activation, Energy, Features, Head, Layer, Network, Parameter};
 use minvel_engine::{Expr, Graph, concat};
 
 /// A network as energy of a point given a context.
@@ -48,11 +48,22 @@ impl Conditional {
         activation: Activation,
         head: Head,
     ) -> Self {
+        Self::layered(name, features, context, &Layer::dense(hidden), activation, head)
+    }
+
+    /// With hidden layers of any kind, of which the first is dense.
+    pub fn layered(
+        name: &str,
+        features: Features,
+        context: usize,
+        hidden: &[Layer],
+        activation: Activation,
+        head: Head,
+    ) -> Self {
         let inputs = features.count();
-        let mut widths = vec![inputs + context];
-        widths.extend(hidden);
-        widths.push(head.outputs(inputs));
-        Conditional { features, context, head, network: Network::new(name, &widths, activation) }
+        let layers = [hidden, &[Layer::Dense(head.outputs(inputs))]].concat();
+        assert!(matches!(layers[..], [Layer::Dense(_), ..]), "a conditional energy begins with a dense layer");
+        Conditional { features, context, head, network: Network::of(name, inputs + context, layers, activation) }
     }
 
     /// With spectral normalisation of the hidden layers.
@@ -69,7 +80,7 @@ impl Conditional {
     /// What the context contributes, `rows × [context]` → to be used at any number of points.
     pub fn context<'g>(&self, context: Expr<'g>) -> Context<'g> {
         let (w, b) = self.network.layer(context.graph(), 0);
-        let inputs = self.network.widths[0] - self.context;
+        let inputs = self.network.inputs - self.context;
         Context(context.matmul(w.slice(0, inputs, self.context)) + b)
     }
 
@@ -77,7 +88,7 @@ impl Conditional {
     pub fn energy<'g>(&self, z: Expr<'g>, context: Context<'g>) -> Expr<'g> {
         let f = self.features.apply(z);
         let (w, _) = self.network.layer(z.graph(), 0);
-        let inputs = self.network.widths[0] - self.context;
+        let inputs = self.network.inputs - self.context;
         self.head.energy(f, self.network.after_first(f.matmul(w.slice(0, 0, inputs)) + context.0))
     }
 }

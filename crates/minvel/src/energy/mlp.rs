@@ -1,10 +1,11 @@
-//! Energies given by a dense network.
+//! Energies given by a network.
 //!
 //! **Statement.** E(x) = ⟨f(x), ψ(f(x))⟩ (the paper's head) or E(x) = ψ(f(x)) with one output.
 //! **Source.** METHODS 4.0; wang2020mvl. **Conventions.** p ∝ e^{−E}: the network's sign is not flipped.
-//! **Error.** Rounding. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (section 7).
+//! **Error.** Rounding. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (section 7),
+//! tests/convolution.rs.
 
-use super::{Activation, Energy, Features, Network, Parameter};
+use super::{Activation, Energy, Features, Layer, Network, Parameter};
 use minvel_engine::{Expr, Graph};
 
 /// How a network's output becomes a number.
@@ -47,11 +48,14 @@ impl Mlp {
 
     /// With a head of choice.
     pub fn with_head(name: &str, features: Features, hidden: &[usize], activation: Activation, head: Head) -> Self {
+        Self::layered(name, features, &Layer::dense(hidden), activation, head)
+    }
+
+    /// With hidden layers of any kind.
+    pub fn layered(name: &str, features: Features, hidden: &[Layer], activation: Activation, head: Head) -> Self {
         let inputs = features.count();
-        let mut widths = vec![inputs];
-        widths.extend(hidden);
-        widths.push(head.outputs(inputs));
-        Mlp { features, head, network: Network::new(name, &widths, activation) }
+        let layers = [hidden, &[Layer::Dense(head.outputs(inputs))]].concat();
+        Mlp { features, head, network: Network::of(name, inputs, layers, activation) }
     }
 
     /// With spectral normalisation of the hidden layers.

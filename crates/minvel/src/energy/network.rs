@@ -1,14 +1,15 @@
-//! Dense networks: affine maps and activations in turn, with spectral normalisation on request.
+//! Networks: affine maps and activations in turn, with spectral normalisation on request.
 //!
-//! **Statement.** ψ(x) = h_L W_L + b_L, h_{k+1} = φ(h_k W_k + b_k), h_0 = x. With spectral normalisation hidden weights
-//! are W/σ, σ = v W uᵀ, v = uWᵀ/|·|, u⁺ = vW/|·| (one power iteration per step, u and v constant in differentiation, u⁺
-//! kept).
+//! **Statement.** ψ(x) = A_L h_L, h_{k+1} = φ(A_k h_k), h_0 = x, each A a [`Layer`] with weights W and biases b. With spectral
+//! normalisation hidden weights are W/σ, σ = v W uᵀ, v = uWᵀ/|·|, u⁺ = vW/|·| (one power iteration per step, u and v constant in
+//! differentiation, u⁺ kept).
 //! **Source.** METHODS 4.0; glorot2010, miyato2018spectral.
-//! **Conventions.** W is `[in, out]`; names are `name/w0`, `name/b0`, …, `name/u0` for the power iteration.
+//! **Conventions.** For σ, W is `[inputs of an output, channels]`; names are `name/w0`, `name/b0`, …, `name/u0` for the power
+//! iteration.
 //! **Error.** σ converges to the largest singular value like (σ₂/σ₁)^{2·steps}. **Checked by** tests/energy_laws.rs
-//! (F56, gradients, parameter counts), tests/energy_facts.rs (section 7).
+//! (F56, gradients, parameter counts), tests/energy_facts.rs (section 7), tests/convolution.rs.
 
-use super::Parameter;
+use super::{Layer, Parameter};
 use minvel_engine::init::Init;
 use minvel_engine::{Expr, Graph};
 
@@ -57,13 +58,15 @@ impl Activation {
     }
 }
 
-/// A dense network.
+/// A network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// What the names of its variables begin with.
     pub name: String,
-    /// Input, hidden and output widths.
-    pub widths: Vec<usize>,
+    /// Numbers that it takes.
+    pub inputs: usize,
+    /// Affine maps.
+    pub layers: Vec<Layer>,
     /// Between affine maps.
     pub activation: Activation,
     /// Whether hidden layers (not the last) are normalised spectrally.
@@ -71,42 +74,55 @@ pub struct Network {
 }
 
 impl Network {
-    /// Widths are input, hidden, …, output.
+    /// A dense one; widths are input, hidden, …, output.
     pub fn new(name: &str, widths: &[usize], activation: Activation) -> Self {
-        assert!(
-            widths.len() >= 2 && !widths.contains(&0),
-            "a network has an input and an output, not widths {widths:?}"
-        );
-        Network { name: name.into(), widths: widths.to_vec(), activation, spectral: false }
+        let [inputs, widths @ ..] = widths else { panic!("a network has an input and an output") };
+        Self::of(name, *inputs, Layer::dense(widths), activation)
     }
 
-    /// Affine maps.
-    pub fn layers(&self) -> usize {
-        self.widths.len() - 1
+    /// Of layers that follow one another.
+    pub fn of(name: &str, inputs: usize, layers: Vec<Layer>, activation: Activation) -> Self {
+        assert!(!layers.is_empty(), "a network has an input and an output");
+        let network = Network { name: name.into(), inputs, layers, activation, spectral: false };
+        for (k, layer) in network.layers.iter().enumerate() {
+            assert!(layer.takes(network.inputs(k)), "network: {layer:?} cannot be fed {} numbers", network.inputs(k));
+        }
+        network
+    }
+
+    /// Numbers that layer k takes.
+    fn inputs(&self, k: usize) -> usize {
+        if k == 0 { self.inputs } else { self.layers[k - 1].outputs() }
+    }
+
+    /// Numbers that it gives.
+    pub fn outputs(&self) -> usize {
+        self.inputs(self.layers.len())
     }
 
     /// Weights and biases, layer after layer: Glorot-uniform and zero.
     pub fn parameters(&self) -> Vec<Parameter> {
-        (0..self.layers()).flat_map(|k| [self.weight(k), self.bias(k)]).collect()
+        (0..self.layers.len()).flat_map(|k| [self.weight(k), self.bias(k)]).collect()
     }
 
     fn weight(&self, k: usize) -> Parameter {
-        let dims = vec![self.widths[k], self.widths[k + 1]];
-        Parameter { name: format!("{}/w{k}", self.name), dims, init: Init::GlorotUniform }
+        let (dims, init) = self.layers[k].weights(self.inputs(k));
+        Parameter { name: format!("{}/w{k}", self.name), dims, init }
     }
 
     fn bias(&self, k: usize) -> Parameter {
-        Parameter { name: format!("{}/b{k}", self.name), dims: vec![self.widths[k + 1]], init: Init::ZEROS }
+        let dims = vec![self.layers[k].channels()];
+        Parameter { name: format!("{}/b{k}", self.name), dims, init: Init::ZEROS }
     }
 
     /// u of the power iteration of layer k.
     fn follower(&self, k: usize) -> Parameter {
-        let dims = vec![self.widths[k + 1]];
+        let dims = vec![self.layers[k].channels()];
         Parameter { name: format!("{}/u{k}", self.name), dims, init: Init::Normal(1.0) }
     }
 
     fn normalised(&self) -> usize {
-        if self.spectral { self.layers() - 1 } else { 0 }
+        if self.spectral { self.layers.len() - 1 } else { 0 }
     }
 
     /// Vectors of the power iterations.
@@ -121,7 +137,7 @@ impl Network {
 
     /// One power iteration of layer k: the next u, and σ as a function of W.
     fn iterate<'g>(&self, graph: &'g Graph, k: usize) -> (Expr<'g>, Expr<'g>) {
-        let w = self.weight(k).variable(graph);
+        let w = self.layers[k].matrix(self.weight(k).variable(graph));
         let v = normalise(self.follower(k).variable(graph).matmul(w.t())).stop_gradient();
         let u = normalise(v.matmul(w)).stop_gradient();
         (u, v.matmul(w).dot(u))
@@ -133,18 +149,19 @@ impl Network {
         if k < self.normalised() { (w / self.iterate(graph, k).1, b) } else { (w, b) }
     }
 
-    /// ψ(x), `rows × [in]` → `rows × [out]`.
-    pub fn apply<'g>(&self, x: Expr<'g>) -> Expr<'g> {
-        let (w, b) = self.layer(x.graph(), 0);
-        self.after_first(x.matmul(w) + b)
+    fn map<'g>(&self, k: usize, x: Expr<'g>) -> Expr<'g> {
+        let (w, b) = self.layer(x.graph(), k);
+        self.layers[k].apply(x, w, b)
     }
 
-    /// ψ(x), given x W₀ + b₀.
+    /// ψ(x), `rows × [in]` → `rows × [out]`.
+    pub fn apply<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        self.after_first(self.map(0, x))
+    }
+
+    /// ψ(x), given what the first layer makes of x: for those who compute a part of it, x W₀ + b₀, once for many x.
     pub fn after_first<'g>(&self, first: Expr<'g>) -> Expr<'g> {
-        (1..self.layers()).fold(first, |h, k| {
-            let (w, b) = self.layer(first.graph(), k);
-            self.activation.apply(h).matmul(w) + b
-        })
+        (1..self.layers.len()).fold(first, |h, k| self.map(k, self.activation.apply(h)))
     }
 }
 

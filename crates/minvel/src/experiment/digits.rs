@@ -133,7 +133,7 @@ impl Album {
 impl Cell {
     /// What is learnt.
     pub fn learning(&self) -> Result<Learning, Error> {
-        self.settings.learning(PIXELS)
+        self.settings.learning([1, SIDE, SIDE])
     }
 
     /// The model, without what was learnt beside it.

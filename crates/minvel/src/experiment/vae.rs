@@ -136,6 +136,8 @@ impl Comparison {
             posterior: posterior.clone(),
             likelihood: "bernoulli".into(),
             deviation: 1.0,
+            network: "dense".into(),
+            filters: vec![],
             hidden: hidden.clone(),
             activation: if official { "relu" } else { "tanh" }.into(),
             rate: *rate,
@@ -147,6 +149,7 @@ impl Comparison {
                 step: *step,
                 penalty: *penalty,
                 flow: flow.clone(),
+                spectral: false,
             },
             official,
         };

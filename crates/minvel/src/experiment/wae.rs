@@ -91,6 +91,8 @@ impl Comparison {
             posterior: "point".into(),
             likelihood: "bernoulli".into(),
             deviation: 1.0,
+            network: "dense".into(),
+            filters: vec![],
             hidden: hidden.clone(),
             activation: "tanh".into(),
             rate: *rate,
@@ -102,6 +104,7 @@ impl Comparison {
                 step: *step,
                 penalty: *penalty,
                 flow: flow.clone(),
+                spectral: false,
             },
             official: false,
         };

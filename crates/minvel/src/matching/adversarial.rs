@@ -8,9 +8,9 @@
 
 use super::Matching;
 use crate::autoencoder::latent_features;
-use crate::energy::{Activation, Features, Network, Parameter};
+use crate::energy::{Activation, Features, Layer, Network, Parameter};
 use crate::manifold::Manifold;
-use minvel_engine::Expr;
+use minvel_engine::{Expr, Graph};
 use std::sync::Arc;
 
 /// A critic.
@@ -28,11 +28,20 @@ const FLOOR: f64 = 1e-7;
 impl Adversarial {
     /// A critic of the given hidden widths, with weight c of its squared outputs.
     pub fn new(latent: Arc<dyn Manifold>, hidden: &[usize], activation: Activation, penalty: f64) -> Self {
+        Self::layered(latent, &Layer::dense(hidden), activation, penalty)
+    }
+
+    /// A critic with hidden layers of any kind.
+    pub fn layered(latent: Arc<dyn Manifold>, hidden: &[Layer], activation: Activation, penalty: f64) -> Self {
         let features = latent_features(&latent);
-        let mut widths = vec![features.count()];
-        widths.extend(hidden);
-        widths.push(1);
-        Adversarial { critic: Network::new("critic", &widths, activation), latent, features, penalty }
+        let layers = [hidden, &[Layer::Dense(1)]].concat();
+        Adversarial { critic: Network::of("critic", features.count(), layers, activation), latent, features, penalty }
+    }
+
+    /// With spectral normalisation of the hidden layers.
+    pub fn spectral(mut self) -> Self {
+        self.critic.spectral = true;
+        self
     }
 
     /// D(z), the logit of being of the prior, `rows × []`.
@@ -48,6 +57,14 @@ impl Matching for Adversarial {
 
     fn parameters(&self) -> Vec<Parameter> {
         self.critic.parameters()
+    }
+
+    fn followers(&self) -> Vec<Parameter> {
+        self.critic.followers()
+    }
+
+    fn follow<'g>(&self, graph: &'g Graph) -> Vec<(Expr<'g>, Expr<'g>)> {
+        self.critic.follow(graph)
     }
 
     fn loss<'g>(&self, codes: Expr<'g>, _: Expr<'g>, stream: u32) -> Option<Expr<'g>> {

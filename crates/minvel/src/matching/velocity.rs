@@ -12,7 +12,7 @@ use crate::energy::{Conditional, Energy, Mlp, Parameter};
 use crate::flow::{Law, Noise};
 use crate::manifold::Manifold;
 use crate::objective::{MinimumVelocity, Objective};
-use minvel_engine::Expr;
+use minvel_engine::{Expr, Graph};
 use std::sync::Arc;
 
 /// An energy of codes.
@@ -44,6 +44,13 @@ impl Velocity {
         Velocity { latent, energy: Learnt::OfAll(energy), objective, factor }
     }
 
+    fn learnt(&self) -> &dyn Energy {
+        match &self.energy {
+            Learnt::OfEach(energy) => energy,
+            Learnt::OfAll(energy) => energy,
+        }
+    }
+
     /// E as a function of the code, its images given.
     pub fn energy<'a, 'g>(&'a self, images: Expr<'g>) -> Box<dyn Fn(Expr<'g>) -> Expr<'g> + 'a>
     where
@@ -65,10 +72,15 @@ impl Matching for Velocity {
     }
 
     fn parameters(&self) -> Vec<Parameter> {
-        match &self.energy {
-            Learnt::OfEach(energy) => energy.parameters(),
-            Learnt::OfAll(energy) => energy.parameters(),
-        }
+        self.learnt().parameters()
+    }
+
+    fn followers(&self) -> Vec<Parameter> {
+        self.learnt().followers()
+    }
+
+    fn follow<'g>(&self, graph: &'g Graph) -> Vec<(Expr<'g>, Expr<'g>)> {
+        self.learnt().follow(graph)
     }
 
     fn loss<'g>(&self, codes: Expr<'g>, images: Expr<'g>, stream: u32) -> Option<Expr<'g>> {
