@@ -55,8 +55,7 @@ impl Autoencoder {
         hidden: &[usize],
         activation: Activation,
     ) -> Self {
-        let architecture = Architecture::Dense(hidden.to_vec());
-        Self::new(latent, posterior, likelihood, [1, 1, pixels], &architecture, activation)
+        Self::new(latent, posterior, likelihood, [1, 1, pixels], &Architecture::Dense(hidden.to_vec()), activation)
     }
 
     /// Networks of an architecture on both sides, for images of `[channels, height, width]`.

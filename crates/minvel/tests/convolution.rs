@@ -139,8 +139,8 @@ fn derivatives_of_convolutional_energies_are_limits_of_differences() {
     let (x, v) = (g.input_rows("x", 4, [3]), g.input_rows("v", 4, [3]));
     let e = energy.energy(x);
     let slope = grad(e, &[x])[0];
-    let along = jvp(e, &[(x, v)]);
-    let curved = jvp(slope.dot(v), &[(x, v)]); // vᵀ∇²E v
+    let along = jvp(&[e], &[(x, v)])[0];
+    let curved = jvp(&[slope.dot(v)], &[(x, v)])[0]; // vᵀ∇²E v
     let weights = grad(curved.sum_rows(), &parameters(&energy, &g)); // third order
     let mut outputs = vec![e, slope, along, curved];
     outputs.extend(&weights);
@@ -183,7 +183,7 @@ fn differences_of_convolutional_energies_do_not_cancel() {
     let g = Graph::new();
     let (x, d) = (g.input_rows("x", 4, [3]), g.input_rows("d", 4, [3]));
     let e = energy.energy(x);
-    let outputs = [difference(e, &[(x, d)]), jvp(e, &[(x, d)]), energy.energy(x + d) - e];
+    let outputs = [difference(e, &[(x, d)]), jvp(&[e], &[(x, d)])[0], energy.energy(x + d) - e];
     let xs = numbers(Draw::Normal, 12, 1);
     let steps = |size: f64| numbers(Draw::Normal, 12, 2).iter().map(|v| size * v).collect::<Vec<f64>>();
     let large = run(&outputs, &state, &[("x", &xs), ("d", &steps(0.5))]);

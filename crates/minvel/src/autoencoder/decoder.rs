@@ -19,6 +19,17 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    /// A dense one.
+    pub fn dense(
+        latent: &Arc<dyn Manifold>,
+        likelihood: Likelihood,
+        pixels: usize,
+        hidden: &[usize],
+        activation: Activation,
+    ) -> Self {
+        Self::new(latent, likelihood, [1, 1, pixels], &Architecture::Dense(hidden.to_vec()), activation)
+    }
+
     /// To images of `[channels, height, width]`.
     pub fn new(
         latent: &Arc<dyn Manifold>,

@@ -26,6 +26,17 @@ pub struct Encoder {
 }
 
 impl Encoder {
+    /// A dense one.
+    pub fn dense(
+        latent: Arc<dyn Manifold>,
+        posterior: Posterior,
+        pixels: usize,
+        hidden: &[usize],
+        activation: Activation,
+    ) -> Self {
+        Self::new(latent, posterior, [1, 1, pixels], &Architecture::Dense(hidden.to_vec()), activation)
+    }
+
     /// For images of `[channels, height, width]`.
     pub fn new(
         latent: Arc<dyn Manifold>,

@@ -36,9 +36,9 @@ const SIDE: usize = 5;
 /// Pixels of a window.
 const AREA: usize = SIDE * SIDE;
 /// Halves an image.
-const HALVING: Window = Window { kernel: [SIDE, SIDE], stride: 2, pad: [2, 2] };
+const HALVING: Window = Window::square(SIDE, 2, [2, 2]);
 /// Its adjoint doubles an image.
-const DOUBLING: Window = Window { kernel: [SIDE, SIDE], stride: 2, pad: [1, 2] };
+const DOUBLING: Window = Window::square(SIDE, 2, [1, 2]);
 
 impl Layer {
     /// Dense layers of the given widths.
