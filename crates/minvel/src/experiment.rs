@@ -7,11 +7,13 @@
 
 mod bench;
 mod bias_variance;
+mod celeba;
+mod cifar;
 mod config;
 mod contrastive;
-mod digits;
 mod directions;
 mod earth;
+mod gallery;
 mod gaussian;
 mod ledger;
 mod planar;
@@ -77,6 +79,8 @@ pub const LIST: &[Entry] = &[
     recovery::ENTRY,
     vae::ENTRY,
     wae::ENTRY,
+    cifar::ENTRY,
+    celeba::ENTRY,
 ];
 
 /// Single models, for `minvel train`.

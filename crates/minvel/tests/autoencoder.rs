@@ -50,7 +50,14 @@ fn settings(kind: &str, posterior: &str, latent: &str) -> Settings {
         rate: 1e-3,
         batch: 128,
         iterations: 1,
-        matching: Matched { kind: kind.into(), weight: 1.0, step: 1e-3, penalty: 1e-4, flow: "chart".into(), spectral: false },
+        matching: Matched {
+            kind: kind.into(),
+            weight: 1.0,
+            step: 1e-3,
+            penalty: 1e-4,
+            flow: "chart".into(),
+            spectral: false,
+        },
         official: false,
     }
 }
@@ -61,7 +68,10 @@ const IMAGES: usize = 12;
 /// A learning that a test can afford, with plain descent: what changes is the gradient.
 fn small(kind: &str, posterior: &str, latent: &str, rate: f64) -> Learning {
     let settings = Settings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
-    Learning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, rate), ..settings.learning([1, 1, PIXELS]).unwrap() }
+    Learning {
+        optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, rate),
+        ..settings.learning([1, 1, PIXELS]).unwrap()
+    }
 }
 
 fn numbers(draw: Draw, count: usize, stream: u32) -> Vec<f64> {

@@ -9,6 +9,9 @@ use super::learning::outside;
 use minvel_engine::math::Real;
 use minvel_engine::{Clock, Expr, Graph, Options, State};
 
+/// Samples that are drawn at once.
+const AT_ONCE: usize = 500;
+
 /// Programs that look at a model.
 #[derive(Clone, Debug)]
 pub struct Views<'a> {
@@ -24,8 +27,18 @@ impl Views<'_> {
     /// Mean pixels of codes of the prior.
     pub fn samples<T: Real>(&self, state: &mut State<T>, count: usize) -> Vec<T> {
         let g = Graph::new();
-        let codes = self.model.latent.sample_base(&g, count, outside("samples"));
-        self.run(&g, self.model.decoder.mean(codes), state, &[])
+        let rows = count.min(AT_ONCE);
+        let codes = self.model.latent.sample_base(&g, rows, outside("samples"));
+        let mut program = g.compile::<T>(&[self.model.decoder.mean(codes)], &[], &self.options);
+        let pixels = self.model.decoder.pixels();
+        let mut all = vec![Vec::with_capacity(count * pixels); self.options.replicas];
+        for step in 0..count.div_ceil(rows.max(1)) {
+            program.run(state, &[], Clock { seed: self.seed, step: step as u32 });
+            let wanted = rows.min(count - step * rows) * pixels;
+            let parts = program.output(0).chunks(rows * pixels);
+            all.iter_mut().zip(parts).for_each(|(own, part)| own.extend(&part[..wanted]));
+        }
+        all.concat()
     }
 
     /// Mean pixels of given codes, `[count, m]` for all replicas or for each.

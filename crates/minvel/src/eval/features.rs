@@ -6,9 +6,11 @@
 
 mod inception;
 mod lenet;
+mod thumbnail;
 
 pub use inception::Inception;
 pub use lenet::{Lenet, Origin, Schooling};
+pub use thumbnail::Thumbnail;
 
 use crate::data::Picture;
 use minvel_engine::{Clock, DeviceError, Expr, Graph, Options, Program, State};

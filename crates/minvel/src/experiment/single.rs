@@ -2,7 +2,7 @@
 //!
 //! **Source.** METHODS 4.6, 4.7. **Checked by** crates/cli/tests/train.rs.
 
-use super::digits::{Cell, Digits, Trained, curves};
+use super::gallery::{Cell, Gallery, Source, Trained, curves, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::{Evidence, ImportanceBound, Settings};
@@ -75,10 +75,11 @@ impl Single {
     fn cell(&self) -> Cell {
         let Settings { latent, posterior, matching, .. } = &self.model;
         let title = format!("{posterior} posterior on {latent}, {} matching", matching.kind);
-        Cell { name: "model".into(), title, method: "model".into(), settings: self.model.clone(), shown: true }
+        let (name, image, settings) = ("model".into(), [1, 28, 28], self.model.clone());
+        Cell { name, title, method: "model".into(), image, settings, every: 0, shown: true }
     }
 
-    fn scores(&self, cell: &Cell, digits: &Digits, bench: &mut Bench) -> Result<Scores, Error> {
+    fn scores(&self, cell: &Cell, digits: &Gallery, bench: &mut Bench) -> Result<Scores, Error> {
         let Evaluation { images, chains, temperatures, codes } = self.evaluation;
         let folder = bench.folder().to_path_buf();
         bench.unit("likelihood", |desk| {
@@ -99,11 +100,11 @@ impl Single {
 
 impl Experiment for Single {
     fn ready(&self) -> Result<(), Error> {
-        Digits::new(&self.data, self.seed).check()
+        Gallery::new(Source::Mnist(given(&self.data)), self.seed).check()
     }
 
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        let digits = Digits::new(&self.data, self.seed);
+        let digits = Gallery::new(Source::Mnist(given(&self.data)), self.seed);
         let cell = self.cell();
         bench.plan(if self.evaluation.images > 0 { 2 } else { 1 });
         let trained: Trained = cell.train(bench, &digits, (self.seed, self.seeds))?;

@@ -9,7 +9,7 @@
 
 mod table;
 
-use super::digits::{Cell, Digits, Trained, curves};
+use super::gallery::{Cell, Gallery, Source, Trained, curves, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::{Evidence, Matched, Settings};
@@ -155,7 +155,7 @@ impl Comparison {
         };
         let name = format!("{posterior}-{latent}-{dimension}{}", if official { "-official" } else { "" });
         let title = format!("{posterior}, {latent} {dimension}{}", if official { " (official)" } else { "" });
-        Cell { name, title, method: place.method(), settings, shown: !explicit }
+        Cell { name, title, method: place.method(), image: [1, 28, 28], settings, every: 0, shown: !explicit }
     }
 
     /// Trainings of a cell: fewer of those that only the second table has.
@@ -180,7 +180,7 @@ impl Comparison {
         &self,
         cell: &Cell,
         version: Version,
-        digits: &Digits,
+        digits: &Gallery,
         bench: &mut Bench,
     ) -> Result<Likelihoods, Error> {
         let folder = bench.folder().to_path_buf();
@@ -199,7 +199,7 @@ impl Comparison {
     }
 
     /// −log p̂ of the first seed on all test digits.
-    fn all_digits(&self, cell: &Cell, digits: &Digits, bench: &mut Bench) -> Result<Likelihoods, Error> {
+    fn all_digits(&self, cell: &Cell, digits: &Gallery, bench: &mut Bench) -> Result<Likelihoods, Error> {
         let folder = bench.folder().to_path_buf();
         let (unit, mut evidence) = self.evidence(cell, Version::Corrected)?;
         evidence.group *= self.seeds;
@@ -226,11 +226,11 @@ fn first_replicas(state: &State<f32>, count: usize) -> State<f32> {
 
 impl Experiment for Comparison {
     fn ready(&self) -> Result<(), Error> {
-        Digits::new(&self.data, self.seed).check()
+        Gallery::new(Source::Mnist(given(&self.data)), self.seed).check()
     }
 
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        let digits = Digits::new(&self.data, self.seed);
+        let digits = Gallery::new(Source::Mnist(given(&self.data)), self.seed);
         let mut cells: Vec<(Cell, Trained)> = vec![];
         let mut tables = vec![];
         bench.plan(self.units());
@@ -279,7 +279,7 @@ impl Comparison {
         cell: &Cell,
         version: Version,
         tables: &mut [Table],
-        digits: &Digits,
+        digits: &Gallery,
         bench: &mut Bench,
     ) -> Result<Likelihoods, Error> {
         let (unit, _) = self.evidence(cell, version)?;

@@ -6,7 +6,7 @@
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/experiment_digits.rs.
 
-use super::digits::{Cell, Digits, PIXELS, Trained, curves};
+use super::gallery::{Cell, Gallery, Source, Trained, curves, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::{Matched, Settings, Views};
@@ -112,7 +112,9 @@ impl Comparison {
             name: format!("{method}-{latent}"),
             title: format!("{method}, {latent}"),
             method: method.into(),
+            image: [1, 28, 28],
             settings,
+            every: 0,
             shown: true,
         }
     }
@@ -141,7 +143,7 @@ impl Comparison {
     }
 
     /// The distance of each seed's samples from the test digits.
-    fn distances(&self, cell: &Cell, judge: &Path, digits: &Digits, bench: &mut Bench) -> Result<Vec<Fid>, Error> {
+    fn distances(&self, cell: &Cell, judge: &Path, digits: &Gallery, bench: &mut Bench) -> Result<Vec<Fid>, Error> {
         let folder = bench.folder().to_path_buf();
         bench.unit(&format!("{}.fid", cell.name), |desk| {
             let (model, mut state, judge) = (cell.model()?, cell.state(&folder)?, Lenet::read(judge)?);
@@ -150,7 +152,7 @@ impl Comparison {
             let reference = Reference::new(&judge, digits.test()?, self.seed, &desk.options(1));
             desk.begin("fid", self.seeds as u64, 0);
             let mut distances = vec![];
-            for own in samples.chunks(self.samples * PIXELS) {
+            for own in samples.chunks(self.samples * model.decoder.pixels()) {
                 desk.go_on()?;
                 distances.push(reference.fid(own));
                 desk.advance(distances.len() as u64, "");
@@ -166,11 +168,11 @@ impl Experiment for Comparison {
         if !self.lenet.is_empty() {
             Lenet::read(Path::new(&self.lenet))?;
         }
-        Digits::new(&self.data, self.seed).check()
+        Gallery::new(Source::Mnist(given(&self.data)), self.seed).check()
     }
 
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        let digits = Digits::new(&self.data, self.seed);
+        let digits = Gallery::new(Source::Mnist(given(&self.data)), self.seed);
         let own = usize::from(self.lenet.is_empty());
         bench.plan(own + 2 * self.methods.len() * self.latents.len());
         let (judge, origin) = self.judge(bench)?;

@@ -1,0 +1,51 @@
+//! Thumbnails: what an image is when looked at from far away.
+//!
+//! **Statement.** Means of the intensities over 4 × 4 equal parts of each channel. **Conventions.** No weights, so that it is
+//! always there: for trying things out, not for judging them. **Error.** Rounding. **Checked by** tests/experiment_cifar.rs.
+
+use super::Features;
+use minvel_engine::{Expr, State};
+
+/// Parts of a side.
+const PARTS: usize = 4;
+
+/// Thumbnails of images of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thumbnail {
+    image: [usize; 3],
+}
+
+impl Thumbnail {
+    /// Of images of `[channels, height, width]`, multiples of 4.
+    pub fn of(image: [usize; 3]) -> Self {
+        let whole = image[1..].iter().all(|side| *side > 0 && side.is_multiple_of(PARTS));
+        assert!(whole, "thumbnail: images of {image:?} have no 4 × 4 equal parts");
+        Thumbnail { image }
+    }
+}
+
+impl Features for Thumbnail {
+    fn name(&self) -> &str {
+        "thumbnail"
+    }
+
+    fn sha256(&self) -> &str {
+        "thumbnail"
+    }
+
+    fn count(&self) -> usize {
+        self.image[0] * PARTS * PARTS
+    }
+
+    fn image(&self) -> [usize; 3] {
+        self.image
+    }
+
+    fn features<'g>(&self, images: Expr<'g>, _: u32) -> Expr<'g> {
+        let [c, h, w] = self.image;
+        let parts = images.reshape([c, PARTS, h / PARTS, PARTS, w / PARTS]).mean(-1).mean(2);
+        parts.reshape([self.count()])
+    }
+
+    fn set(&self, _: &mut State<f32>) {}
+}

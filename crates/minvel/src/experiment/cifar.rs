@@ -1,0 +1,315 @@
+//! Wasserstein auto-encoders of photographs with convolutional networks and spherical codes of several dimensions.
+//!
+//! **Statement.** Fréchet distance between features of samples and of test images, against the dimension of the code, along the
+//! training and at its end. **Source.** wang2020mvl; METHODS 4.8, 4.9. **Conventions.** Features are the 2048 of
+//! Inception; all test images are the reference, where the paper's code leaves out the last 16 of 10 000.
+//! **Error.** ± is over seeds; the bias of so many samples is the same for all.
+//! **Checked by** its own claims, tests/experiment_cifar.rs.
+
+use super::gallery::{Cell, Gallery, Source, Trained, curves, given};
+use super::{Bench, Config, Entry, Experiment, Findings};
+use crate::Error;
+use crate::autoencoder::{Matched, Settings, Views};
+use crate::data::folder::Framing;
+use crate::eval::{Estimate, Features, Fid, Gathering, Inception, Statistics, Thumbnail};
+use crate::plot::{Axis, Lines, Plot, Series};
+use crate::report::{Figure, Row, Rule};
+use minvel_engine::Options;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The line in the list.
+pub const ENTRY: Entry = Entry {
+    name: "cifar",
+    source: "METHODS 4.8",
+    about: "Fréchet distance of CIFAR-10 under Wasserstein auto-encoders of several dimensions: ours, adversarial and MMD",
+    settings: include_str!("../../../../experiments/cifar.toml"),
+    check: |config| Ok(Box::new(Sweep::check(config)?)),
+    hidden: false,
+};
+
+/// Methods and dimensions of codes, on CIFAR-10 or, with a frame, on a folder of pictures.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sweep {
+    folder: String,
+    frame: Option<Frame>,
+    features: String,
+    seed: u64,
+    seeds: usize,
+    latent: String,
+    dimensions: Vec<usize>,
+    methods: Vec<String>,
+    samples: usize,
+    every: u32,
+    learning: Rates,
+}
+
+/// How pictures of a folder are cut and divided.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Frame {
+    crop: usize,
+    side: usize,
+    train: f64,
+    test: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rates {
+    filters: Vec<usize>,
+    hidden: Vec<usize>,
+    iterations: u32,
+    batch: usize,
+    rate: f64,
+    weight: f64,
+    step: f64,
+    penalty: f64,
+    flow: String,
+    spectral: bool,
+}
+
+/// Images that go through the network of features at once.
+const AT_ONCE: usize = 250;
+/// Streams of networks that draw.
+const REFERENCE: u32 = 0;
+const SAMPLES: u32 = 1;
+/// Standard errors by which ours must not be worse than another.
+const SURELY: f64 = 2.0;
+/// σ at which the likelihood is the sum of squares.
+const DEVIATION: f64 = std::f64::consts::FRAC_1_SQRT_2;
+
+/// Distances of all seeds after some steps.
+#[derive(Serialize, Deserialize)]
+struct Measured {
+    step: u32,
+    distances: Vec<Fid>,
+}
+
+/// A cell of the figure.
+struct Value {
+    method: String,
+    dimension: usize,
+    measured: Vec<Measured>,
+}
+
+impl Value {
+    /// At the end.
+    fn fid(&self) -> Estimate {
+        self.measured.last().map_or(Estimate::single(f64::NAN), |m| Fid::across(&m.distances))
+    }
+
+    fn title(&self) -> String {
+        format!("{}, {} dimensions", self.method, self.dimension)
+    }
+}
+
+impl Sweep {
+    pub(super) fn check(config: &Config) -> Result<Self, Error> {
+        let this: Sweep = config.read()?;
+        let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
+        demand("seeds", this.seeds > 0, "must be positive")?;
+        demand("samples", this.samples > 1, "must be at least 2")?;
+        demand("dimensions", !this.dimensions.is_empty(), "names no dimension")?;
+        demand("dimensions", this.dimensions.iter().all(|&n| n > 0), "must be positive")?;
+        demand("methods", !this.methods.is_empty(), "names no method")?;
+        if let Some(Frame { side, train, test, .. }) = this.frame {
+            demand("frame.side", side > 0 && side.is_multiple_of(4), "must be a multiple of 4")?;
+            demand("frame.train", train > 0.0 && train <= 1.0, "must be a share between 0 and 1")?;
+            demand("frame.test", test > 0.0 && train + test <= 1.0, "must be a share, at most what `train` leaves")?;
+        }
+        for method in &this.methods {
+            for &dimension in &this.dimensions {
+                this.cell(method, dimension).learning()?;
+            }
+        }
+        Ok(this)
+    }
+
+    fn source(&self) -> Source {
+        match self.frame {
+            None => Source::Cifar(given(&self.folder)),
+            Some(Frame { crop, side, train, test }) => {
+                let framing = Framing { crop: (crop > 0).then_some(crop), side };
+                Source::Folder { folder: PathBuf::from(&self.folder), framing, train, test }
+            }
+        }
+    }
+
+    fn cell(&self, method: &str, dimension: usize) -> Cell {
+        let Rates { filters, hidden, iterations, batch, rate, weight, step, penalty, flow, spectral } = &self.learning;
+        let settings = Settings {
+            latent: format!("{}:{dimension}", self.latent),
+            posterior: "point".into(),
+            likelihood: "dequantised".into(),
+            deviation: DEVIATION,
+            network: "convolutional".into(),
+            filters: filters.clone(),
+            hidden: hidden.clone(),
+            activation: "relu".into(),
+            rate: *rate,
+            batch: *batch,
+            iterations: *iterations,
+            matching: Matched {
+                kind: method.into(),
+                weight: *weight,
+                step: *step,
+                penalty: *penalty,
+                flow: flow.clone(),
+                spectral: *spectral,
+            },
+            official: false,
+        };
+        let (name, title) = (format!("{method}-{dimension}"), format!("{method}, {dimension} dimensions"));
+        let (method, image) = (method.into(), self.source().image());
+        Cell { name, title, method, image, settings, every: self.every, shown: true }
+    }
+
+    /// The network that judges.
+    fn judge(&self) -> Result<Box<dyn Features>, Error> {
+        let image @ [_, height, width] = self.source().image();
+        Ok(match self.features.as_str() {
+            "thumbnail" => Box::new(Thumbnail::of(image)),
+            "inception" => Box::new(Inception::find()?.of([height, width])),
+            path => Box::new(Inception::read(Path::new(path))?.of([height, width])),
+        })
+    }
+
+    /// The law of the features of images.
+    fn statistics(&self, images: &[f32], stream: u32, options: &Options) -> Result<Statistics, Error> {
+        let judge = self.judge()?;
+        let gathering =
+            Gathering::new(&*judge, AT_ONCE, stream, self.seed, &Options { replicas: 1, ..options.clone() });
+        let mut gathering = gathering.map_err(|why| Error::config(why.to_string()))?;
+        gathering.extend(images);
+        Ok(gathering.finish())
+    }
+
+    /// Statistics of the test images, in a file of the run.
+    fn reference(&self, gallery: &Gallery, bench: &mut Bench) -> Result<PathBuf, Error> {
+        let path = bench.folder().join("models").join("reference.npz");
+        let written = path.clone();
+        let _: usize = bench.unit("reference", |desk| {
+            let statistics = self.statistics(gallery.test()?, REFERENCE, &desk.options(1))?;
+            crate::file::create_folder(written.parent().unwrap_or(Path::new(".")))?;
+            statistics.write(&written)?;
+            Ok(statistics.count)
+        })?;
+        Ok(path)
+    }
+
+    /// The distance of each seed's samples from the test images, for each model that was kept.
+    fn distances(&self, cell: &Cell, reference: &Path, bench: &mut Bench) -> Result<Vec<Measured>, Error> {
+        let folder = bench.folder().to_path_buf();
+        bench.unit(&format!("{}.fid", cell.name), |desk| {
+            let (model, reference, kept) = (cell.model()?, Statistics::read(reference)?, cell.kept());
+            desk.begin("fid", (kept.len() * self.seeds) as u64, 0);
+            let (mut measured, mut done) = (vec![], 0);
+            for step in kept {
+                let mut state = cell.state_after(&folder, step)?;
+                let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
+                let samples = views.samples(&mut state, self.samples);
+                let mut distances = vec![];
+                for own in samples.chunks(self.samples * model.decoder.pixels()) {
+                    desk.go_on()?;
+                    distances.push(reference.fid(&self.statistics(own, SAMPLES, &desk.options(1))?));
+                    done += 1;
+                    desk.advance(done, "");
+                }
+                measured.push(Measured { step, distances });
+            }
+            desk.end();
+            Ok(measured)
+        })
+    }
+}
+
+impl Experiment for Sweep {
+    fn ready(&self) -> Result<(), Error> {
+        if self.frame.is_some() && self.folder.is_empty() {
+            return Err(Error::config("`folder`: name a folder of pictures, by `--set folder=DIR`"));
+        }
+        self.judge()?;
+        Gallery::new(self.source(), self.seed).check()
+    }
+
+    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
+        let gallery = Gallery::new(self.source(), self.seed);
+        bench.plan(1 + 2 * self.methods.len() * self.dimensions.len());
+        let reference = self.reference(&gallery, bench);
+        let reference = bench.if_finished(reference)?.unwrap_or_default();
+        let (mut cells, mut values) = (vec![], vec![]);
+        for &dimension in &self.dimensions {
+            for method in &self.methods {
+                let cell = self.cell(method, dimension);
+                let trained = cell.train(bench, &gallery, (self.seed, self.seeds));
+                let Some(trained) = bench.if_finished(trained)? else { continue };
+                let measured = self.distances(&cell, &reference, bench);
+                let Some(measured) = bench.if_finished(measured)? else { continue };
+                values.push(Value { method: method.clone(), dimension, measured });
+                cells.push((cell, trained));
+            }
+        }
+        let mut findings = self.findings(&cells, &values);
+        findings.notes.extend(gallery.notes()?);
+        Ok(findings)
+    }
+}
+
+impl Sweep {
+    fn findings(&self, cells: &[(Cell, Trained)], values: &[Value]) -> Findings {
+        let mut rows: Vec<Row> =
+            values.iter().map(|v| Row::new(&format!("FID, {}", v.title()), v.fid(), self.seeds)).collect();
+        for ours in values.iter().filter(|v| v.method == "velocity") {
+            for other in values.iter().filter(|v| v.dimension == ours.dimension && v.method != "velocity") {
+                let difference = ours.fid() - other.fid();
+                let name = format!("FID, {} less {}", ours.title(), other.method);
+                // Comparable or better: not worse beyond doubt.
+                let limit = SURELY * difference.std_error;
+                let claim =
+                    format!("ours is comparable to {} or better at {} dimensions", other.method, ours.dimension);
+                rows.push(Row::new(&name, difference, self.seeds).claim(&claim, Rule::Below(limit)));
+            }
+        }
+        let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
+        let caption =
+            "Loss of encoder and decoder, means over seeds; what pulls the codes counts differently in each method.";
+        let mut figures = vec![
+            self.against_dimension(values),
+            self.along(values),
+            Figure::new("learning", caption, curves("", &pairs)),
+        ];
+        figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
+        let mut notes = vec![
+            format!(
+                "FID by the features `{}`: {} samples of each model against all test images; {} iterations of a batch of {}.",
+                self.features, self.samples, self.learning.iterations, self.learning.batch
+            ),
+            "± is the standard error over seeds.".into(),
+        ];
+        for (cell, trained) in cells {
+            notes.extend(trained.training.divergences.iter().map(|d| format!("{}: {d}", cell.title)));
+        }
+        Findings { rows, figures, notes }
+    }
+
+    fn against_dimension(&self, values: &[Value]) -> Figure {
+        let mut lines = Lines::new("", Axis::linear("dimension of the code"), Axis::linear("Fréchet distance"));
+        for method in &self.methods {
+            let own = values.iter().filter(|v| v.method == *method);
+            lines = lines.with(Series::new(method, method).estimates(own.map(|v| (v.dimension as f64, v.fid()))));
+        }
+        let caption = "FID at the end of training against the dimension of the code; bands are 95 % intervals of the mean over seeds.";
+        Figure::new("dimension", caption, Plot::Lines(lines))
+    }
+
+    fn along(&self, values: &[Value]) -> Figure {
+        let mut lines = Lines::new("", Axis::linear("iterations"), Axis::linear("Fréchet distance"));
+        for value in values {
+            let points = value.measured.iter().map(|m| (f64::from(m.step), Fid::across(&m.distances)));
+            lines = lines.with(Series::new(&value.title(), &value.method).estimates(points));
+        }
+        Figure::new("progress", "FID along the training.", Plot::Lines(lines))
+    }
+}
