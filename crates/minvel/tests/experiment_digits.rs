@@ -1,17 +1,17 @@
 //! Tables 1 and 2 in miniature, on digits that are none: from end to end, interrupted and resumed, and settings refused.
 
+#[path = "support/resumption.rs"]
+mod resumption;
 #[path = "support/scratch.rs"]
 mod scratch;
 
+use minvel::Error;
 use minvel::eval::{Lenet, Schooling};
-use minvel::experiment::{Bench, Config, Ledger, find};
-use minvel::report::{Report, Versions};
-use minvel::train::{Desk, Observer, Silent, Stop};
-use minvel::{Device, Error};
+use minvel::experiment::find;
+use minvel::train::{Desk, Silent, Stop};
+use resumption::{names, perform, resumed, seen, settings};
 use scratch::Scratch;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 /// An idx file of bytes.
 fn idx(dims: &[u32], entries: impl Iterator<Item = u8>) -> Vec<u8> {
@@ -31,14 +31,6 @@ fn digits(folder: &Scratch) {
     }
 }
 
-fn settings(name: &str, assignments: &[&str]) -> Config {
-    let mut config = find(name).unwrap().config().unwrap();
-    for assignment in assignments {
-        config.set(assignment).unwrap();
-    }
-    config
-}
-
 const VAE: [&str; 9] = [
     "seeds=2",
     "dimensions=[2]",
@@ -52,68 +44,6 @@ const VAE: [&str; 9] = [
 ];
 const WAE: [&str; 6] =
     ["seeds=2", "dimension=2", "learning.hidden=[8]", "learning.iterations=6", "learning.batch=8", "samples=30"];
-
-fn perform(config: &Config, name: &str, folder: &Path, observer: &dyn Observer, stop: Stop) -> Result<Report, Error> {
-    let mut bench = Bench::new(Ledger::open(folder, name).unwrap(), observer, stop);
-    (bench.threads, bench.save_every, bench.device) = (1, Duration::ZERO, Device::Cpu);
-    find(name).unwrap().perform(config, &mut bench, Versions::default(), "unknown")
-}
-
-/// Asks to stop at a certain moment, counted in steps and units.
-struct Impatient {
-    stop: Stop,
-    left: AtomicUsize,
-}
-
-impl Impatient {
-    fn after(moments: usize) -> Self {
-        Impatient { stop: Stop::default(), left: AtomicUsize::new(moments) }
-    }
-
-    fn moment(&self) {
-        let left = self.left.fetch_sub(1, Ordering::SeqCst);
-        if left == 1 {
-            self.stop.ask();
-        }
-    }
-}
-
-impl Observer for Impatient {
-    fn unit(&self, _: &str, _: usize, _: usize) {
-        self.moment();
-    }
-    fn advance(&self, _: u64, _: &str) {
-        self.moment();
-    }
-}
-
-/// What a reader sees, but for the times.
-fn seen(report: &Report) -> String {
-    serde_json::to_string(&(&report.rows, &report.figures, &report.notes, &report.config)).unwrap()
-}
-
-/// Runs to the end, and again with interruptions, each some moments later than the one before; both reports are the same.
-fn resumed(name: &str, config: &Config, scratch: &Scratch) -> Report {
-    let whole = perform(config, name, &scratch.path("whole"), &Silent, Stop::default()).unwrap();
-    let mut stops = 0;
-    let again = loop {
-        let watch = Impatient::after(3 + 2 * stops);
-        match perform(config, name, &scratch.path("parts"), &watch, watch.stop.clone()) {
-            Ok(report) => break report,
-            Err(Error::Interrupted) => stops += 1,
-            Err(other) => panic!("{other}"),
-        }
-        assert!(stops < 100, "it never ends");
-    };
-    println!("{name}: {stops} interruptions");
-    assert!(stops > 5, "there is something to resume");
-    assert_eq!(seen(&whole), seen(&again));
-    whole
-}
-
-fn names(report: &Report) -> Vec<&str> {
-    report.figures.iter().map(|f| f.name.as_str()).collect()
-}
 
 #[test]
 fn both_tables_of_likelihoods_come_out_the_same_however_often_they_are_interrupted() {

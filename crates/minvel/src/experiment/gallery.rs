@@ -78,7 +78,7 @@ impl Source {
 /// Pictures of a folder, or what was decoded of them before.
 fn decoded(folder: &Path, framing: Framing) -> Result<Folder, Error> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    Folder::read(folder, framing, threads, |_, _| ())
+    Folder::read(folder, framing, threads, folder::cache().as_deref(), |_, _| ())
 }
 
 /// A folder that was named, if one was.

@@ -1,0 +1,110 @@
+//! Our side of `bench/compare-conv`: times the training step of the convolutional auto-encoder of CIFAR-10 (METHODS 4.8, codes on
+//! the 32-dimensional sphere), one line of JSON for each method.
+//!
+//! `bench_conv [--device cuda:0] [--precision f32|tf32] [--batch 128] [--seeds 1] [--seconds 1] [--profile yes] METHOD…` with methods
+//! `velocity`, `adversarial` and `discrepancy`; or with `--plan yes` what the kernels would be, without a GPU.
+
+use minvel::autoencoder::{Learning, Matched, Settings};
+use minvel_engine::{Device, Graph, Options, Precision};
+use std::time::Instant;
+
+/// Images of the data set.
+const COUNT: usize = 50_000;
+
+fn learning(method: &str, batch: usize) -> Learning {
+    let settings = Settings {
+        latent: "sphere:32".into(),
+        posterior: "point".into(),
+        likelihood: "dequantised".into(),
+        deviation: std::f64::consts::FRAC_1_SQRT_2,
+        network: "convolutional".into(),
+        filters: vec![64, 128, 256],
+        hidden: vec![512],
+        activation: "relu".into(),
+        rate: 1e-4,
+        batch,
+        iterations: 1,
+        matching: Matched {
+            kind: method.into(),
+            weight: 10.0,
+            step: 1e-3,
+            penalty: 1e-4,
+            flow: "chart".into(),
+            spectral: false,
+        },
+        official: false,
+    };
+    settings.learning([3, 32, 32]).unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn main() {
+    let mut options = Options { device: Device::Cuda(0), ..Options::default() };
+    let (mut batch, mut seconds, mut profile, mut plan) = (128, 1.0, false, false);
+    let mut args = std::env::args().skip(1).peekable();
+    while let Some(arg) = args.next_if(|a| a.starts_with("--")) {
+        let value = args.next().expect("an option has a value");
+        match arg.as_str() {
+            "--device" => options.device = value.parse().unwrap_or_else(|why| panic!("{why}")),
+            "--precision" if value == "tf32" => options.precision = Precision::Tf32,
+            "--precision" => options.precision = Precision::F32,
+            "--batch" => batch = value.parse().expect("--batch takes a number"),
+            "--seeds" => options.replicas = value.parse().expect("--seeds takes a number"),
+            "--seconds" => seconds = value.parse().expect("--seconds takes a number"),
+            "--profile" => profile = value == "yes",
+            "--plan" => plan = value == "yes",
+            _ => panic!("unknown option {arg}"),
+        }
+    }
+    for method in args {
+        if plan { show(&method, batch, &options) } else { time(&method, batch, &options, seconds, profile) }
+    }
+}
+
+fn show(method: &str, batch: usize, options: &Options) {
+    let g = Graph::new();
+    let lesson = learning(method, batch).step(&g, COUNT);
+    let sources = g.cuda_source::<f32>(&lesson.outputs, &lesson.updates(), options);
+    println!("{method}: {} kernels\n{}", sources.len() - 1, sources.last().expect("at least the summary"));
+}
+
+fn time(method: &str, batch: usize, options: &Options, seconds: f64, profile: bool) {
+    let learning = learning(method, batch);
+    let g = Graph::new();
+    let lesson = learning.step(&g, COUNT);
+    let mut state = learning.start::<f32>(options.replicas, 1);
+    lesson.initialise(&mut state);
+    let images: Vec<f32> = (0..COUNT * 3072).map(|k| (k * 7919 % 256) as f32 / 255.0).collect();
+    let start = Instant::now();
+    let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), options);
+    program.run_steps(&mut state, &[("images", &images)], 0, 0..1);
+    let (first, loss, mut done) = (start.elapsed().as_secs_f64(), program.output(0)[0], 1);
+    // Each call copies state and data to the device and back: the difference of two lengths is the time of steps alone.
+    let mut run = |count: u32| {
+        let start = Instant::now();
+        program.run_steps(&mut state, &[("images", &images)], 0, done..done + count);
+        done += count;
+        start.elapsed().as_secs_f64()
+    };
+    let guess = (run(3) - run(1)).max(1e-4) / 2.0;
+    let count = ((seconds / 5.0 / guess) as u32).clamp(2, 2000);
+    let mut rounds: Vec<f64> = (0..5).map(|_| (run(count + 1) - run(1)) / f64::from(count) * 1e3).collect();
+    rounds.sort_by(f64::total_cmp);
+    println!(
+        "{{\"name\": \"{method}\", \"precision\": \"{}\", \"device\": \"{}\", \"batch\": {batch}, \"seeds\": {}, \"ms\": {:.5}, \
+         \"best\": {:.5}, \"first_s\": {first:.3}, \"kernels\": {}, \"loss\": {loss:.3}, \"last\": {:.3}}}",
+        options.precision,
+        options.device,
+        options.replicas,
+        rounds[2],
+        rounds[0],
+        program.stages(),
+        program.output(0)[0]
+    );
+    if profile {
+        let times = program.profile();
+        for (line, us) in program.describe().lines().skip(1).zip(&times) {
+            println!("{us:9.2} µs  {line}");
+        }
+        println!("{:9.2} µs  in all", times.iter().sum::<f64>());
+    }
+}
