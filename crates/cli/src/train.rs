@@ -48,7 +48,10 @@ enum What {
         "Examples:\n",
         "  minvel train wae --quick                                  digits in two minutes\n",
         "  minvel train wae --set model.matching.kind=adversarial    a critic instead of an energy\n",
-        "  minvel train wae --set model.latent=torus:4               another manifold for the codes\n\n",
+        "  minvel train wae --set model.latent=torus:4               another manifold for the codes\n",
+        "  minvel train wae --set data=photos --set frame.side=32 --set model.network=convolutional \\\n",
+        "      --set model.filters=[64,128,256] --set model.hidden=[512] --set model.activation=relu \\\n",
+        "      --set model.likelihood=dequantised --set model.rate=1e-4  a folder of pictures of your own\n\n",
         "Settings, as --set KEY=VALUE (keys of [model] are model.KEY) or as a file for --config:\n\n",
         include_str!("../../../experiments/train-wae.toml")
     ))]

@@ -326,7 +326,8 @@ fn views_encode_intensities_as_pixels() {
 
 #[test]
 fn bad_settings_of_convolutions_name_their_key() {
-    let cases: [(&str, fn(&mut Settings)); 6] = [
+    type Change = fn(&mut Settings);
+    let cases: [(&str, Change); 6] = [
         ("filters", |s| s.filters = vec![]),
         ("filters", |s| s.filters = vec![4, 0]),
         ("filters", |s| s.filters = vec![2; 4]), // 8 pixels can be halved three times

@@ -100,6 +100,33 @@ fn a_folder_of_pictures_is_swept_and_what_cannot_be_read_is_said() {
 }
 
 #[test]
+fn a_single_auto_encoder_learns_a_folder_of_pictures() {
+    let (scratch, out) = (Scratch::new("pictures"), Scratch::new("pictures-run"));
+    (0..30).for_each(|k| picture(&scratch.path(&format!("{k:02}.png")), k));
+    let assignments = [
+        "frame.side=8",
+        "model.latent=\"sphere:2\"",
+        "model.likelihood=\"dequantised\"",
+        "model.network=\"convolutional\"",
+        "model.filters=[2,3]",
+        "model.hidden=[6]",
+        "model.iterations=4",
+        "model.batch=4",
+        "evaluation.images=3",
+        "evaluation.chains=2",
+        "evaluation.temperatures=4",
+    ];
+    let mut config = settings("train-wae", &assignments);
+    config.set(&format!("data={:?}", scratch.folder())).unwrap();
+    let report = perform(&config, "train-wae", &out.path("run"), &Silent, Stop::default()).unwrap();
+    assert!(report.rows.len() == 2 && report.rows.iter().all(|row| row.value.is_finite()), "{:?}", report.rows);
+    assert!(names(&report).contains(&"model-sphere") && report.notes.join(" ").contains("30 pictures"));
+    config.set("frame.side=7").unwrap();
+    let refused = (find("train-wae").unwrap().check)(&config).err().unwrap().to_string();
+    assert!(refused.contains("frame.side"), "{refused}");
+}
+
+#[test]
 fn bad_settings_of_sweeps_name_their_key() {
     let cases = [
         ("cifar", "seeds=0", "seeds"),

@@ -6,11 +6,10 @@
 //! **Error.** ± is over seeds; the bias of so many samples is the same for all.
 //! **Checked by** its own claims, tests/experiment_cifar.rs.
 
-use super::gallery::{Cell, Gallery, Source, Trained, curves, given};
+use super::gallery::{Cell, Frame, Gallery, Source, Trained, curves, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::{Matched, Settings, Views};
-use crate::data::folder::Framing;
 use crate::eval::{Estimate, Features, Fid, Gathering, Inception, Statistics, Thumbnail};
 use crate::plot::{Axis, Lines, Plot, Series};
 use crate::report::{Figure, Row, Rule};
@@ -43,16 +42,6 @@ pub(super) struct Sweep {
     samples: usize,
     every: u32,
     learning: Rates,
-}
-
-/// How pictures of a folder are cut and divided.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Frame {
-    crop: usize,
-    side: usize,
-    train: f64,
-    test: f64,
 }
 
 #[derive(Deserialize)]
@@ -114,10 +103,8 @@ impl Sweep {
         demand("dimensions", !this.dimensions.is_empty(), "names no dimension")?;
         demand("dimensions", this.dimensions.iter().all(|&n| n > 0), "must be positive")?;
         demand("methods", !this.methods.is_empty(), "names no method")?;
-        if let Some(Frame { side, train, test, .. }) = this.frame {
-            demand("frame.side", side > 0 && side.is_multiple_of(4), "must be a multiple of 4")?;
-            demand("frame.train", train > 0.0 && train <= 1.0, "must be a share between 0 and 1")?;
-            demand("frame.test", test > 0.0 && train + test <= 1.0, "must be a share, at most what `train` leaves")?;
+        if let Some(frame) = this.frame {
+            frame.check(config)?;
         }
         for method in &this.methods {
             for &dimension in &this.dimensions {
@@ -130,10 +117,7 @@ impl Sweep {
     fn source(&self) -> Source {
         match self.frame {
             None => Source::Cifar(given(&self.folder)),
-            Some(Frame { crop, side, train, test }) => {
-                let framing = Framing { crop: (crop > 0).then_some(crop), side };
-                Source::Folder { folder: PathBuf::from(&self.folder), framing, train, test }
-            }
+            Some(frame) => frame.of(&self.folder),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What experiments with auto-encoders of images share: the data, training many seeds side by side, and pictures.
 
-use super::Bench;
+use super::{Bench, Config};
 use crate::Error;
 use crate::autoencoder::{Autoencoder, Learning, Likelihood, Settings, Views};
 use crate::data::folder::{self, Folder, Framing};
@@ -35,6 +35,33 @@ pub(super) enum Source {
         /// Share to test with.
         test: f64,
     },
+}
+
+/// How pictures of a folder are cut and divided.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Frame {
+    crop: usize,
+    pub side: usize,
+    train: f64,
+    test: f64,
+}
+
+impl Frame {
+    /// An error names the setting.
+    pub fn check(&self, config: &Config) -> Result<(), Error> {
+        let Frame { side, train, test, .. } = *self;
+        let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
+        demand("frame.side", side > 0 && side.is_multiple_of(4), "must be a multiple of 4")?;
+        demand("frame.train", train > 0.0 && train <= 1.0, "must be a share between 0 and 1")?;
+        demand("frame.test", test > 0.0 && train + test <= 1.0, "must be a share, at most what `train` leaves")
+    }
+
+    /// The pictures of a folder in it.
+    pub fn of(&self, folder: &str) -> Source {
+        let framing = Framing { crop: (self.crop > 0).then_some(self.crop), side: self.side };
+        Source::Folder { folder: PathBuf::from(folder), framing, train: self.train, test: self.test }
+    }
 }
 
 /// Images to learn from or to test with.
@@ -106,6 +133,9 @@ impl Gallery {
         match &self.source {
             Source::Mnist(folder) => mnist::check(folder.as_deref()),
             Source::Cifar(_) => self.test().map(drop),
+            Source::Folder { folder, .. } if folder.as_os_str().is_empty() => {
+                Err(Error::config("a folder of pictures is wanted: name it"))
+            }
             Source::Folder { folder, .. } => folder::list(folder).map(drop),
         }
     }
@@ -133,7 +163,7 @@ impl Gallery {
     }
 
     /// So many test images, spread evenly over all (the second half of MNIST is harder than the first).
-    pub fn some(&self, count: usize) -> Result<Vec<f32>, Error> {
+    fn some(&self, count: usize) -> Result<Vec<f32>, Error> {
         Ok(spread(self.test()?, self.pixels(), count))
     }
 
@@ -148,6 +178,11 @@ impl Gallery {
             .map(|(&p, u)| if u < f64::from(p) { 1.0 } else { 0.0 })
             .collect();
         Ok(spread(&bits, self.pixels(), count))
+    }
+
+    /// So many test images as a likelihood has them.
+    pub fn shown(&self, count: usize, likelihood: Likelihood) -> Result<Vec<f32>, Error> {
+        if likelihood == Likelihood::Bernoulli { self.binarised(count) } else { self.some(count) }
     }
 
     fn pixels(&self) -> usize {
@@ -336,8 +371,7 @@ impl Cell {
         let views = Views { model: &model, options: desk.options(state.replicas()), seed };
         let pixels = self.pixels();
         let first = |all: Vec<f32>, count: usize| Album::of(&all[..count * pixels]);
-        let binary = model.decoder.likelihood == Likelihood::Bernoulli;
-        let shown = if binary { gallery.binarised(PAIRS)? } else { gallery.some(PAIRS)? };
+        let shown = gallery.shown(PAIRS, model.decoder.likelihood)?;
         let paths = PATHS.min(shown.len() / pixels / 2);
         let again = views.reconstructions(state, &shown);
         let pairs: Vec<f32> =

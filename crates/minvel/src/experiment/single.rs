@@ -1,8 +1,8 @@
-//! One auto-encoder of digits, trained by settings of one's own: what `minvel train vae|wae` does.
+//! One auto-encoder of digits or of a folder of pictures, trained by settings of one's own: what `minvel train vae|wae` does.
 //!
 //! **Source.** METHODS 4.6, 4.7. **Checked by** crates/cli/tests/train.rs.
 
-use super::gallery::{Cell, Gallery, Source, Trained, curves, given};
+use super::gallery::{Cell, Frame, Gallery, Source, Trained, curves, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::{Evidence, ImportanceBound, Settings};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub const VAE: Entry = Entry {
     name: "train-vae",
     source: "METHODS 4.6",
-    about: "A variational auto-encoder of digits, with codes on any manifold",
+    about: "A variational auto-encoder of digits or pictures, with codes on any manifold",
     settings: include_str!("../../../../experiments/train-vae.toml"),
     check: |config| Ok(Box::new(Single::check(config)?)),
     hidden: true,
@@ -24,7 +24,7 @@ pub const VAE: Entry = Entry {
 pub const WAE: Entry = Entry {
     name: "train-wae",
     source: "METHODS 4.7",
-    about: "A Wasserstein auto-encoder of digits, with codes on any manifold",
+    about: "A Wasserstein auto-encoder of digits or pictures, with codes on any manifold",
     settings: include_str!("../../../../experiments/train-wae.toml"),
     ..VAE
 };
@@ -35,6 +35,7 @@ struct Single {
     data: String,
     seed: u64,
     seeds: usize,
+    frame: Frame,
     model: Settings,
     evaluation: Evaluation,
 }
@@ -68,22 +69,31 @@ impl Single {
         if this.evaluation.images > 0 && (this.evaluation.chains == 0 || this.evaluation.temperatures < 2) {
             return Err(config.refuse("evaluation", "needs a chain and two temperatures, or no images"));
         }
+        if this.frame.side > 0 {
+            this.frame.check(config)?;
+        }
         this.cell().learning()?;
         Ok(this)
+    }
+
+    /// MNIST, or pictures that are to be framed.
+    fn source(&self) -> Source {
+        if self.frame.side > 0 { self.frame.of(&self.data) } else { Source::Mnist(given(&self.data)) }
     }
 
     fn cell(&self) -> Cell {
         let Settings { latent, posterior, matching, .. } = &self.model;
         let title = format!("{posterior} posterior on {latent}, {} matching", matching.kind);
-        let (name, image, settings) = ("model".into(), [1, 28, 28], self.model.clone());
+        let (name, image, settings) = ("model".into(), self.source().image(), self.model.clone());
         Cell { name, title, method: "model".into(), image, settings, every: 0, shown: true }
     }
 
-    fn scores(&self, cell: &Cell, digits: &Gallery, bench: &mut Bench) -> Result<Scores, Error> {
+    fn scores(&self, cell: &Cell, gallery: &Gallery, bench: &mut Bench) -> Result<Scores, Error> {
         let Evaluation { images, chains, temperatures, codes } = self.evaluation;
         let folder = bench.folder().to_path_buf();
         bench.unit("likelihood", |desk| {
-            let (model, state, images) = (cell.model()?, cell.state(&folder)?, digits.binarised(images)?);
+            let (model, state) = (cell.model()?, cell.state(&folder)?);
+            let images = gallery.shown(images, model.decoder.likelihood)?;
             let means = |all: Vec<Vec<f64>>| -> Vec<f64> {
                 all.iter().map(|own| -own.iter().sum::<f64>() / own.len() as f64).collect()
             };
@@ -100,28 +110,29 @@ impl Single {
 
 impl Experiment for Single {
     fn ready(&self) -> Result<(), Error> {
-        Gallery::new(Source::Mnist(given(&self.data)), self.seed).check()
+        Gallery::new(self.source(), self.seed).check()
     }
 
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        let digits = Gallery::new(Source::Mnist(given(&self.data)), self.seed);
+        let gallery = Gallery::new(self.source(), self.seed);
         let cell = self.cell();
         bench.plan(if self.evaluation.images > 0 { 2 } else { 1 });
-        let trained: Trained = cell.train(bench, &digits, (self.seed, self.seeds))?;
+        let trained: Trained = cell.train(bench, &gallery, (self.seed, self.seeds))?;
         let estimate = |values: &[f64]| Estimate::of(values.iter().copied());
         let row = |name: &str, values: &[f64]| Row::new(name, estimate(values), self.seeds).unit("nats");
         let mut rows = vec![row("loss at the end of training", &trained.late_losses())];
         if self.evaluation.images > 0 {
-            let scores = self.scores(&cell, &digits, bench)?;
-            rows.push(row("−log p(x) of test digits, by annealing", &scores.annealed));
+            let scores = self.scores(&cell, &gallery, bench)?;
+            rows.push(row("−log p(x) of test images, by annealing", &scores.annealed));
             if let Some(bound) = &scores.bound {
-                rows.push(row("−log p(x) of test digits, importance-weighted bound", bound));
+                rows.push(row("−log p(x) of test images, importance-weighted bound", bound));
             }
         }
         let caption = "Loss of encoder and decoder, mean over seeds.";
         let mut figures = trained.figures(&cell);
         figures.push(Figure::new("learning", caption, curves("", &[(&cell, &trained)])));
-        let notes = trained.training.divergences.iter().map(ToString::to_string).collect();
+        let mut notes: Vec<String> = trained.training.divergences.iter().map(ToString::to_string).collect();
+        notes.extend(gallery.notes()?);
         Ok(Findings { rows, figures, notes })
     }
 }
