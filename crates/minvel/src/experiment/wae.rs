@@ -6,13 +6,12 @@
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/experiment_digits.rs.
 
-use super::gallery::{Cell, Gallery, Source, Trained, curves, given};
+use super::gallery::{Cell, Gallery, Source, Trained, beside_paper, curves, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::{Matched, Settings, Views};
 use crate::data::mnist;
 use crate::eval::{Estimate, Fid, Lenet, Origin, Reference, Schooling};
-use crate::plot::{self, Axis, Plot, Ranking};
 use crate::report::{Figure, Row, Rule};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -235,18 +234,11 @@ impl Comparison {
 
     /// Ours and the paper's, one below another.
     fn figure(&self, values: &[Value]) -> Figure {
-        let mut entries = vec![];
-        for value in values {
-            entries.push(plot::Entry::new(&value.title(), &value.method, value.fid()));
-            if let Some((mean, deviation)) = value.paper() {
-                let error = Estimate { mean, std_error: deviation / 10f64.sqrt(), count: 10 };
-                entries.push(plot::Entry::new("the paper's", "paper", error));
-            }
-        }
-        let x = Axis::linear("Fréchet distance of LeNet features");
+        let entry = |v: &Value| (v.title(), v.method.clone(), v.fid(), v.paper());
+        let plot = beside_paper("Fréchet distance of LeNet features", values.iter().map(entry));
         let caption = "FID of each cell and, below it, the paper's (by another LeNet); whiskers are 95 % intervals of the mean over \
                        seeds.";
-        Figure::new("table", caption, Plot::Ranking(Ranking { title: String::new(), x, entries }))
+        Figure::new("table", caption, plot)
     }
 }
 

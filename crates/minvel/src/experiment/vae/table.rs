@@ -2,7 +2,7 @@
 
 use super::{Likelihoods, Place, Version};
 use crate::eval::Estimate;
-use crate::plot::{self, Axis, Plot, Ranking};
+use crate::experiment::gallery::beside_paper;
 use crate::report::{Figure, Row, Rule};
 
 /// One number of the table.
@@ -143,23 +143,12 @@ impl Table {
 
     /// Ours and the paper's, one below another.
     pub fn figure(&self) -> Figure {
-        let mut entries = vec![];
-        for value in &self.values {
-            entries.push(plot::Entry::new(&value.place.title(), &value.place.method(), value.nll()));
-            if let Some((mean, deviation)) = value.place.paper() {
-                let error = Estimate { mean, std_error: deviation / 10f64.sqrt(), count: 10 };
-                entries.push(plot::Entry::new("the paper's", "paper", error));
-            }
-        }
-        let x = Axis::linear("−log p(x) of test digits [nats]");
+        let entry = |v: &Value| (v.place.title(), v.place.method(), v.nll(), v.place.paper());
+        let plot = beside_paper("−log p(x) of test digits [nats]", self.values.iter().map(entry));
         let caption = format!(
             "Table `{}`: −log p(x) of each cell and, below it, the paper's; whiskers are 95 % intervals of the mean over seeds.",
             self.version.name()
         );
-        Figure::new(
-            &format!("table-{}", self.version.name()),
-            &caption,
-            Plot::Ranking(Ranking { title: String::new(), x, entries }),
-        )
+        Figure::new(&format!("table-{}", self.version.name()), &caption, plot)
     }
 }

@@ -1,0 +1,176 @@
+//! Auto-encoders of one kind, trained side by side.
+
+use super::Gallery;
+use super::pictures::Pictures;
+use crate::Error;
+use crate::autoencoder::{Autoencoder, Learning, Settings};
+use crate::experiment::Bench;
+use crate::plot::{Axis, Dash, Lines, Plot, Series};
+use crate::report::Figure;
+use crate::train::{Checkpoint, Desk, Look, Trainer, Training};
+use minvel_engine::{Graph, State};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Looks at the loss of a training: each of them copies the data to the device.
+const LOOKS: u32 = 40;
+
+/// One kind of auto-encoder.
+#[derive(Clone, Debug)]
+pub(in crate::experiment) struct Cell {
+    /// Part of the names of its units and files.
+    pub name: String,
+    /// In words.
+    pub title: String,
+    /// What decides its colour.
+    pub method: String,
+    /// Channels, height and width of its images.
+    pub image: [usize; 3],
+    /// How it is made and learnt.
+    pub settings: Settings,
+    /// Steps of the training between two models that are kept, beside the last; 0 for none.
+    pub every: u32,
+    /// Whether the report shows what it makes of images.
+    pub shown: bool,
+}
+
+/// What a training leaves for the report; the parameters are in a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::experiment) struct Trained {
+    /// Learning curve and divergences.
+    pub training: Training,
+    /// What it makes of images, where the report shows it.
+    pictures: Option<Pictures>,
+}
+
+impl Cell {
+    /// What is learnt.
+    pub fn learning(&self) -> Result<Learning, Error> {
+        self.settings.learning(self.image)
+    }
+
+    /// The model, without what was learnt beside it.
+    pub fn model(&self) -> Result<Autoencoder, Error> {
+        Ok(self.learning()?.model)
+    }
+
+    pub(super) fn pixels(&self) -> usize {
+        self.image.iter().product()
+    }
+
+    /// The file of the model after so many steps; the last has no number.
+    fn file(&self, folder: &Path, step: u32) -> PathBuf {
+        let number = if step == self.settings.iterations { String::new() } else { format!("-{step}") };
+        folder.join("models").join(format!("{}{number}.safetensors", self.name))
+    }
+
+    /// Steps after which the model is kept, the last of all at the end.
+    pub fn kept(&self) -> Vec<u32> {
+        let last = self.settings.iterations;
+        let between = (1..).map(|k| k * self.every).take_while(|step| self.every > 0 && *step < last);
+        between.chain([last]).collect()
+    }
+
+    /// The trained parameters of all seeds.
+    pub fn state(&self, folder: &Path) -> Result<State<f32>, Error> {
+        self.state_after(folder, self.settings.iterations)
+    }
+
+    /// The parameters of all seeds after so many steps, one of [`Cell::kept`].
+    pub fn state_after(&self, folder: &Path, step: u32) -> Result<State<f32>, Error> {
+        let path = self.file(folder, step);
+        let found = Checkpoint::read_if_there(&path)?.map(|checkpoint| checkpoint.state);
+        let what = format!(
+            "is not there, though the training is finished: delete units/{}.train.json to repeat it",
+            self.name
+        );
+        found.ok_or_else(|| Error::content(&path, what))
+    }
+
+    /// Trains all seeds side by side, as a unit of the bench.
+    pub fn train(&self, bench: &mut Bench, gallery: &Gallery, (seed, seeds): (u64, usize)) -> Result<Trained, Error> {
+        let folder = bench.folder().to_path_buf();
+        bench.unit(&format!("{}.train", self.name), |desk| {
+            crate::file::create_folder(&folder.join("models"))?;
+            let training = self.learn(gallery.train()?, (seed, seeds), &folder, desk)?;
+            let show = || Pictures::of(self, &mut self.state(&folder)?, gallery, seed, desk);
+            Ok(Trained { training, pictures: self.shown.then(show).transpose()? })
+        })
+    }
+
+    /// Trains from one model that is kept to the next.
+    fn learn(
+        &self,
+        images: &[f32],
+        (seed, seeds): (u64, usize),
+        folder: &Path,
+        desk: &Desk,
+    ) -> Result<Training, Error> {
+        let learning = self.learning()?;
+        let g = Graph::new();
+        let lesson = learning.step(&g, images.len() / self.pixels());
+        let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), &desk.options(seeds));
+        let mut state = learning.start(seeds, seed);
+        lesson.initialise(&mut state);
+        let (mut whole, mut from) = (Training::default(), 0);
+        for steps in self.kept() {
+            let name =
+                if steps == self.settings.iterations { self.name.clone() } else { format!("{}-{steps}", self.name) };
+            let block = (self.settings.iterations / LOOKS).max(1);
+            let trainer = Trainer { from, block, ..Trainer::new(&name, steps, seed) };
+            let training = trainer.run(&mut program, &mut state, &[("images", images)], desk)?;
+            whole.looks.extend(training.looks);
+            let known: Vec<usize> = whole.divergences.iter().map(|d| d.replica).collect();
+            whole.divergences.extend(training.divergences.into_iter().filter(|d| !known.contains(&d.replica)));
+            self.keep(&learning, &state, folder, steps, desk)?;
+            from = steps;
+        }
+        Ok(whole)
+    }
+
+    /// Writes what was learnt, without what the optimiser needs.
+    fn keep(
+        &self,
+        learning: &Learning,
+        state: &State<f32>,
+        folder: &Path,
+        step: u32,
+        desk: &Desk,
+    ) -> Result<(), Error> {
+        let mut kept = State::new(state.replicas());
+        for p in [learning.parameters(), learning.followers()].concat() {
+            let values = state.get(&p.name).expect("it was trained");
+            kept.set(&p.name, values, values.len() / state.replicas());
+        }
+        let purpose = desk.purpose(&self.name);
+        Checkpoint::new(kept, step, &purpose, &self.settings).write(&self.file(folder, step))
+    }
+}
+
+impl Trained {
+    /// What one looks at: samples, reconstructions, paths, the sphere.
+    pub fn figures(&self, cell: &Cell) -> Vec<Figure> {
+        self.pictures.as_ref().map_or(vec![], |pictures| pictures.figures(cell))
+    }
+
+    /// Loss of the last looks, for each seed.
+    pub fn late_losses(&self) -> Vec<f64> {
+        let looks = &self.training.looks;
+        let late = &looks[looks.len() - looks.len().div_ceil(10)..];
+        let seeds = looks.first().map_or(0, |look| look.loss.len());
+        (0..seeds).map(|r| late.iter().map(|look| look.loss[r]).sum::<f64>() / late.len() as f64).collect()
+    }
+}
+
+/// Learning curves of several cells.
+pub(in crate::experiment) fn curves(title: &str, cells: &[(&Cell, &Trained)]) -> Plot {
+    let x = Axis::linear("iterations");
+    let mut lines = Lines::new(title, x, Axis::linear("loss of encoder and decoder on a batch [nats]"));
+    for (cell, trained) in cells {
+        let mean = |look: &Look| (f64::from(look.step), look.loss.iter().sum::<f64>() / look.loss.len() as f64);
+        let series = Series::new(&cell.title, &cell.method).values(trained.training.looks.iter().map(mean));
+        let flat = cell.settings.latent.starts_with("euclidean");
+        lines = lines.with(if flat { series.dashed(Dash::Dashed) } else { series });
+    }
+    Plot::Lines(lines)
+}
