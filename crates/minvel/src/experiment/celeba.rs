@@ -10,7 +10,7 @@ use super::cifar::Sweep;
 /// The line in the list.
 pub const ENTRY: Entry = Entry {
     name: "celeba",
-    source: "METHODS 4.9",
+    source: "The paper's CelebA numbers",
     about: "Fréchet distance of faces, or of a folder of your own, under Wasserstein auto-encoders: ours and adversarial",
     settings: include_str!("../../../../experiments/celeba.toml"),
     check: |config| Ok(Box::new(Sweep::check(config)?)),

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// The line in the list.
 pub const ENTRY: Entry = Entry {
     name: "cifar",
-    source: "METHODS 4.8",
+    source: "The paper's CIFAR-10 figure",
     about: "Fréchet distance of CIFAR-10 under Wasserstein auto-encoders of several dimensions: ours, adversarial and MMD",
     settings: include_str!("../../../../experiments/cifar.toml"),
     check: |config| Ok(Box::new(Sweep::check(config)?)),

@@ -25,7 +25,7 @@ use table::Table;
 /// Its line in the list.
 pub const ENTRY: Entry = Entry {
     name: "earth",
-    source: "Issue 5, public data sets",
+    source: "Public data sets",
     about: "Held-out scores of `minvel fit` on places of the Earth and on RNA, against kernel densities and published numbers",
     settings: include_str!("../../../../experiments/earth.toml"),
     check: |config| Ok(Box::new(Earth::check(config)?)),

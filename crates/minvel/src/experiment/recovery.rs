@@ -24,7 +24,7 @@ use truth::Truths;
 /// Its line in the list.
 pub const ENTRY: Entry = Entry {
     name: "recovery",
-    source: "Issue 5, synthetic recovery",
+    source: "Synthetic recovery",
     about: "Random mixtures on sphere, circle, torus and plane, found again by `minvel fit` from their points",
     settings: include_str!("../../../../experiments/recovery.toml"),
     check: |config| Ok(Box::new(Recovery::check(config)?)),
