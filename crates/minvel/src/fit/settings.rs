@@ -128,7 +128,9 @@ impl Settings {
 /// The activation of a name; rectifiers are none, their gradients jump.
 pub(super) fn activation(name: &str) -> Result<Activation, String> {
     match Activation::parse(name)? {
-        Activation::Relu => Err("must not be relu: the gradient of an energy would jump".into()),
+        Activation::Relu => {
+            Err("must be one of silu, tanh, softplus, elu, sin, not relu: the gradient of an energy would jump".into())
+        }
         other => Ok(other),
     }
 }
