@@ -251,6 +251,18 @@ fn a_small_step_is_few_kernels() {
 }
 
 #[test]
+fn long_sums_over_rows_are_cut_into_pieces_of_large_tiles_for_any_number_of_replicas() {
+    let g = Graph::new();
+    let (x, y) = (g.input_rows("x", 50_000, [1, 100]), g.input_rows("y", 50_000, [1, 100]));
+    for replicas in [1, 3, 10, 40] {
+        let sources = g.cuda_source::<f32>(&[x.contract(y)], &[], &Options { replicas, ..cpu() });
+        let plan = sources.last().expect("a summary");
+        println!("{replicas}: {plan}");
+        assert!(plan.contains("tile 64×64") && !plan.contains(" 1 splits"), "{replicas} replicas: {plan}");
+    }
+}
+
+#[test]
 fn programs_that_differ_in_constants_share_their_kernels() {
     let kernels = |training: &Training, options: &Options| {
         let updates = &training.updates.updates;

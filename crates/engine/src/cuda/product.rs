@@ -198,13 +198,15 @@ impl Product {
 /// Tiles by tensor cores: height, width, warps along each.
 const TENSORS: [(usize, usize, usize, usize); 7] =
     [(16, 8, 1, 1), (16, 16, 1, 1), (32, 32, 1, 2), (64, 8, 4, 1), (64, 16, 4, 1), (16, 64, 1, 4), (64, 64, 2, 4)];
+/// From which length on k is worth cutting.
+const LONG: usize = 2048;
 /// Bytes of shared memory that a small tile may take.
 const WHOLE: usize = 114 << 10;
 /// Tiles by scalars.
 const SCALARS: [(usize, usize); 5] = [(16, 16), (16, 4), (64, 4), (32, 32), (64, 64)];
 
 /// The tile that should be done first, by a model: blocks take turns on the multiprocessors, each loads its operands and
-/// multiplies them. If there are few blocks and k is long, k is cut among blocks.
+/// multiplies them. If k is long and large tiles are few, k is cut among blocks.
 fn choose(
     g: &Geometry,
     batch: usize,
@@ -248,14 +250,12 @@ fn choose(
     // Large tiles need many blocks to hide each other's waits: found by measuring.
     let fits = |t: &Tile| (!whole_rows || t.n >= width) && (t.m * t.n <= 1024 || count(t) >= 2 * FILL);
     let chosen = best(&mut tiles.iter().copied().filter(fits)).unwrap_or(tiles[0]);
-    if count(&chosen) < FILL && depth >= 2048 && !whole_rows {
-        let large = tiles
-            .iter()
-            .copied()
-            .filter(|t| t.stages > 1 && t.m <= height.next_multiple_of(16) && t.n <= width.next_multiple_of(16));
-        let t = large.max_by_key(|t| t.m * t.n).unwrap_or(chosen);
-        let splits = (2 * FILL).div_ceil(count(&t)).min(depth.div_ceil(8 * t.k)).max(1);
-        return (t, splits);
+    // A long k is cut, so that tiles can be large (small ones load each operand many times) and still fill the card.
+    let large = |t: &Tile| t.stages > 1 && t.m <= height.next_multiple_of(16) && t.n <= width.next_multiple_of(16);
+    let largest = tiles.iter().copied().filter(large).max_by_key(|t| t.m * t.n).unwrap_or(chosen);
+    if depth >= LONG && !whole_rows && count(&largest) < 2 * FILL {
+        let splits = (2 * FILL).div_ceil(count(&largest)).min(depth.div_ceil(8 * largest.k)).max(1);
+        return (largest, splits);
     }
     (chosen, 1)
 }
