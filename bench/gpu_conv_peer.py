@@ -13,12 +13,12 @@ Usage: gpu_conv_peer.py [--batch 128] {f32|tf32|f32,tf32} [METHOD ...]
 import argparse
 import json
 import math
-import statistics
-import time
 
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+from gpu_peers import torch_times
 
 COUNT, NZ, EPS, RATE, WEIGHT, PENALTY, SCALE = 50_000, 32, 1e-3, 1e-4, 10.0, 1e-4, 0.5e-3
 M = NZ + 1
@@ -169,30 +169,10 @@ def training(method, batch):
 
 
 def measure(method, precision, batch):
-    step = training(method, batch)
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    start = time.perf_counter()
-    with torch.cuda.stream(stream):
-        for _ in range(5):
-            step()
-    torch.cuda.current_stream().wait_stream(stream)
-    torch.cuda.synchronize()
-    first = time.perf_counter() - start
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    for contender, run, count in (("torch-eager", step, 20), ("torch-graph", graph.replay, 100)):
-        times = []
-        for _ in range(6):
-            torch.cuda.synchronize()
-            begin = time.perf_counter()
-            for _ in range(count):
-                run()
-            torch.cuda.synchronize()
-            times.append((time.perf_counter() - begin) / count * 1e3)
+    first, times = torch_times(training(method, batch), {"torch-eager": 20, "torch-graph": 100})
+    for contender, ms in times.items():
         print(json.dumps({"contender": contender, "name": method, "precision": precision, "batch": batch,
-                          "ms": round(statistics.median(times[1:]), 5), "first_s": round(first, 2)}), flush=True)
+                          "ms": round(ms, 5), "first_s": round(first, 2)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,36 @@ def start_values(rng, replicas, shapes):
 VAE_SHAPES = [[(PIXELS + NOISE, H), (H, H), (H, D)], [(D, H), (H, H), (H, PIXELS)], layers(D, PIXELS, H)]
 
 
+def torch_times(step, counts):
+    """Seconds to the fifth step, and milliseconds of one eager and as a CUDA graph: medians of five stretches of so many."""
+    import torch
+
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    start = time.perf_counter()
+    with torch.cuda.stream(stream):
+        for _ in range(5):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    first = time.perf_counter() - start
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    medians = {}
+    for contender, run in (("torch-eager", step), ("torch-graph", graph.replay)):
+        times = []
+        for _ in range(6):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(counts[contender]):
+                run()
+            torch.cuda.synchronize()
+            times.append((time.perf_counter() - begin) / counts[contender] * 1e3)
+        medians[contender] = statistics.median(times[1:])
+    return first, medians
+
+
 def torch_rows(rows, precisions, _):
     import torch
 
@@ -69,28 +99,9 @@ def torch_rows(rows, precisions, _):
         return x
 
     def measure(row, step):
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        start = time.perf_counter()
-        with torch.cuda.stream(stream):
-            for _ in range(5):
-                step()
-        torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.synchronize()
-        first = time.perf_counter() - start
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-        for contender, run, count in (("torch-eager", step, 30), ("torch-graph", graph.replay, 200)):
-            times = []
-            for _ in range(6):
-                torch.cuda.synchronize()
-                begin = time.perf_counter()
-                for _ in range(count):
-                    run()
-                torch.cuda.synchronize()
-                times.append((time.perf_counter() - begin) / count * 1e3)
-            tell(contender, row, precision, statistics.median(times[1:]), first)
+        first, times = torch_times(step, {"torch-eager": 30, "torch-graph": 200})
+        for contender, ms in times.items():
+            tell(contender, row, precision, ms, first)
 
     def device(values):
         return [torch.tensor(v, device="cuda", requires_grad=True) for v in values]

@@ -3,8 +3,8 @@
 //! **Statement.** p(x) = ∫ p(x|z) p(z) dz; −log p(x) ≤ E_q[−log p(x|z)] + KL(q(z|x)‖p(z)) for any q. The prior p(z) is the
 //! base law of the latent manifold (normal; uniform where it is compact; wrapped normal in hyperbolic space).
 //! **Source.** METHODS 3.7, 4.0, 4.6–4.9; kingma2014vae, tolstikhin2018wae, davidson2018hyperspherical, wang2020mvl.
-//! **Conventions.** Images are rows of intensities in [0, 1]; what networks see of them is said by the [`Likelihood`]. Networks are fed features of the code ([`latent_features`]): angles
-//! as cos and sin, unit vectors times √m. Variables are named `encoder/…`, `decoder/…`, and `energy/…` or
+//! **Conventions.** Images are rows of intensities in [0, 1]; what networks see of them is said by the [`Likelihood`].
+//! Networks are fed features of the code ([`latent_features`]): angles as cos and sin, unit vectors times √m. Variables are named `encoder/…`, `decoder/…`, and `energy/…` or
 //! `critic/…` for what is learnt beside them.
 //! **Checked by** tests/autoencoder.rs, tests/autoencoder_facts.rs.
 
@@ -28,7 +28,7 @@ pub use likelihood::Likelihood;
 pub use settings::{Matched, Settings};
 pub use views::Views;
 
-use crate::energy::{Activation, Features, Parameter, draw};
+use crate::energy::{Activation, Features, Parameter};
 use crate::manifold::{Manifold, Space};
 use minvel_engine::State;
 use minvel_engine::math::Real;
@@ -78,11 +78,9 @@ impl Autoencoder {
     }
 }
 
-/// Gives parameters their start values, each from a stream of its own name.
+/// Gives parameters their start values ([`Parameter::start`]).
 pub fn initialise<T: Real>(parameters: &[Parameter], state: &mut State<T>, seed: u64) {
-    for p in parameters {
-        p.init.set(state, &p.name, &p.dims, seed, draw::stream_of(&p.name));
-    }
+    parameters.iter().for_each(|p| p.start(state, seed));
 }
 
 /// What networks see of a code: features of the manifold, on a sphere times √m so that coordinates are of order one.

@@ -58,6 +58,12 @@ impl Parameter {
     pub fn variable<'g>(&self, graph: &'g Graph) -> Expr<'g> {
         graph.variable(&self.name, self.dims.clone())
     }
+
+    /// Gives it its start value: each replica from its own key, each variable from a stream of its own name, so that two
+    /// models of one run never start alike.
+    pub fn start<T: Real>(&self, state: &mut State<T>, seed: u64) {
+        self.init.set(state, &self.name, &self.dims, seed, draw::stream_of(&self.name));
+    }
 }
 
 /// A function E of a point, with or without parameters.
@@ -118,10 +124,7 @@ pub fn points(energy: &dyn Energy, count: usize, seed: u64) -> Option<Vec<f64>> 
     Some(program.output(0).to_vec())
 }
 
-/// Gives parameters and followers their start values: each replica from its own key, each variable from a stream of its
-/// own name, so that two models of one run never start alike.
+/// Gives parameters and followers their start values ([`Parameter::start`]).
 pub fn initialise<T: Real>(energy: &dyn Energy, state: &mut State<T>, seed: u64) {
-    for p in energy.parameters().iter().chain(&energy.followers()) {
-        p.init.set(state, &p.name, &p.dims, seed, draw::stream_of(&p.name));
-    }
+    energy.parameters().iter().chain(&energy.followers()).for_each(|p| p.start(state, seed));
 }

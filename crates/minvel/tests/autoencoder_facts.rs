@@ -79,6 +79,10 @@ impl Linear {
         Evidence::on(&self.model.latent, 1000, CHAINS, group)
     }
 
+    fn official_evidence(&self, group: usize) -> Evidence {
+        self.evidence(group).replicating_the_official_charts(&self.model.latent)
+    }
+
     fn bounds(&self, images: &[f64], codes: usize) -> Option<Vec<f64>> {
         let bound = ImportanceBound { codes, group: 2 };
         let all = bound.bounds(&self.model, &self.state, images, 5, &Desk::bare()).unwrap();
@@ -135,7 +139,7 @@ fn fact_50_the_evidence_on_spheres_and_what_the_official_charts_make_of_it() {
         let (model, image, exact) = isotropic(m, kappa, None);
         let corrected = of_image(&model.runs(&model.evidence(1), &image), 0);
         assert!(within_sigma(&format!("m = {m}, κ = {kappa}"), &corrected, exact, SIGMAS));
-        let replicated = of_image(&model.runs(&model.evidence(1).replicating_the_official_charts(), &image), 0);
+        let replicated = of_image(&model.runs(&model.official_evidence(1), &image), 0);
         assert!(!within_sigma("in the chart of the state", &replicated, exact, SIGMAS));
         let (mean, error) = estimate(&replicated);
         let theirs = exact + official - value;

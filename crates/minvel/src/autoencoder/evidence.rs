@@ -40,10 +40,9 @@ impl Evidence {
     }
 
     /// With the chart that depends on the state, as in the official code: not invariant, and too optimistic (METHODS 4.6).
-    pub fn replicating_the_official_charts(mut self) -> Self {
-        let manifold = self.annealing.sampler.manifold().to_string();
-        let manifold = crate::manifold::parse(&manifold).expect("a manifold's own name");
-        self.annealing.sampler = Arc::new(Metropolis { charts: ChartLaw::OfState, ..Metropolis::on(manifold) });
+    pub fn replicating_the_official_charts(mut self, latent: &Arc<dyn Manifold>) -> Self {
+        let official = Metropolis { charts: ChartLaw::OfState, ..Metropolis::on(latent.clone()) };
+        self.annealing.sampler = Arc::new(official);
         self
     }
 
@@ -104,8 +103,7 @@ impl Found {
         let mut found = Found { values: vec![vec![]; replicas], done: 0 };
         let Some(path) = desk.checkpoint(NAME) else { return Ok(found) };
         let Some(kept) = Checkpoint::<f64>::read_if_there(&path)? else { return Ok(found) };
-        let empty = Found { values: vec![vec![]; replicas], done: 0 };
-        kept.belongs_to(&path, &desk.purpose(NAME), &empty.state(count))?;
+        kept.belongs_to(&path, &desk.purpose(NAME), &found.state(count))?;
         desk.resumed(kept.note(&path)?);
         found.done = kept.step as usize;
         let all = kept.state.get(NAME).expect("it belongs to this");

@@ -6,16 +6,10 @@
 //! **Error.** Biased upwards by O(d²/N) in both counts, so that a distance carries them with it; its scatter is known from
 //! several sets of samples only. **Checked by** tests/fid.rs.
 
-use super::{Estimate, Features, Gathering, Statistics};
+use super::{Estimate, Features, Statistics};
 use minvel_engine::Options;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// Images that go through the network at once.
-const AT_ONCE: usize = 250;
-/// Streams of networks that draw.
-const REFERENCE: u32 = 0;
-const SAMPLES: u32 = 1;
 
 /// A distance, and all that it must agree in to be compared with another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,20 +62,14 @@ pub struct Reference<'a> {
 impl<'a> Reference<'a> {
     /// Of images one after another; programs run as the options say, what is drawn depends on the seed.
     pub fn new(network: &'a dyn Features, images: &[f32], seed: u64, options: &Options) -> Self {
-        let statistics = statistics(network, images, REFERENCE, seed, options);
+        let statistics = Statistics::of(network, images, Statistics::REFERENCE, seed, options);
+        let statistics = statistics.unwrap_or_else(|why| panic!("{why}"));
         Reference { network, statistics, seed, options: options.clone() }
     }
 
     /// The distance of samples.
     pub fn fid(&self, samples: &[f32]) -> Fid {
-        self.statistics.fid(&statistics(self.network, samples, SAMPLES, self.seed, &self.options))
+        let statistics = Statistics::of(self.network, samples, Statistics::SAMPLES, self.seed, &self.options);
+        self.statistics.fid(&statistics.unwrap_or_else(|why| panic!("{why}")))
     }
-}
-
-fn statistics(network: &dyn Features, images: &[f32], stream: u32, seed: u64, options: &Options) -> Statistics {
-    let at_once = AT_ONCE.min((images.len() / network.image().iter().product::<usize>()).next_multiple_of(16));
-    let gathering = Gathering::new(network, at_once, stream, seed, options);
-    let mut gathering = gathering.unwrap_or_else(|why| panic!("{why}"));
-    gathering.extend(images);
-    gathering.finish()
 }

@@ -29,7 +29,29 @@ pub struct Statistics {
     pub preprocessing: String,
 }
 
+/// Images that go through a network at once.
+const AT_ONCE: usize = 250;
+
 impl Statistics {
+    /// Stream of networks that draw, for reference images.
+    pub const REFERENCE: u32 = 0;
+    /// The same for samples.
+    pub const SAMPLES: u32 = 1;
+
+    /// Of images one after another, at least two; programs run as the options say, what is drawn depends on seed and stream.
+    pub fn of(
+        network: &dyn Features,
+        images: &[f32],
+        stream: u32,
+        seed: u64,
+        options: &Options,
+    ) -> Result<Self, DeviceError> {
+        let count = images.len() / network.image().iter().product::<usize>();
+        let mut gathering = Gathering::new(network, AT_ONCE.min(count.next_multiple_of(16)), stream, seed, options)?;
+        gathering.extend(images);
+        Ok(gathering.finish())
+    }
+
     /// The distance of samples from these.
     pub fn fid(&self, samples: &Statistics) -> Fid {
         let known = |own: &str, other: &str| if own.is_empty() { other.to_string() } else { own.to_string() };

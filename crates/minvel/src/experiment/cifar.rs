@@ -6,11 +6,11 @@
 //! **Error.** ± is over seeds; the bias of so many samples is the same for all.
 //! **Checked by** its own claims, tests/experiment_cifar.rs.
 
-use super::gallery::{Cell, Frame, Gallery, Source, Trained, curves, given};
+use super::gallery::{Cell, Frame, Gallery, Rates, Source, Trained, curves, divergences, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
-use crate::autoencoder::{Matched, Settings, Views};
-use crate::eval::{Estimate, Features, Fid, Gathering, Inception, Statistics, Thumbnail};
+use crate::autoencoder::Views;
+use crate::eval::{Estimate, Features, Fid, Inception, Statistics, Thumbnail};
 use crate::plot::{Axis, Lines, Plot, Series};
 use crate::report::{Figure, Row, Rule};
 use minvel_engine::Options;
@@ -44,31 +44,8 @@ pub(super) struct Sweep {
     learning: Rates,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rates {
-    filters: Vec<usize>,
-    hidden: Vec<usize>,
-    iterations: u32,
-    batch: usize,
-    rate: f64,
-    weight: f64,
-    step: f64,
-    penalty: f64,
-    flow: String,
-    spectral: bool,
-}
-
-/// Images that go through the network of features at once.
-const AT_ONCE: usize = 250;
-/// Streams of networks that draw.
-const REFERENCE: u32 = 0;
-const SAMPLES: u32 = 1;
 /// Standard errors by which ours must not be worse than another.
 const SURELY: f64 = 2.0;
-/// σ at which the likelihood is the sum of squares.
-const DEVIATION: f64 = std::f64::consts::FRAC_1_SQRT_2;
-
 /// Distances of all seeds after some steps.
 #[derive(Serialize, Deserialize)]
 struct Measured {
@@ -103,6 +80,7 @@ impl Sweep {
         demand("dimensions", !this.dimensions.is_empty(), "names no dimension")?;
         demand("dimensions", this.dimensions.iter().all(|&n| n > 0), "must be positive")?;
         demand("methods", !this.methods.is_empty(), "names no method")?;
+        demand("learning.filters", !this.learning.is_dense(), "needs at least one number, and none of them 0")?;
         if let Some(frame) = this.frame {
             frame.check(config)?;
         }
@@ -122,29 +100,7 @@ impl Sweep {
     }
 
     fn cell(&self, method: &str, dimension: usize) -> Cell {
-        let Rates { filters, hidden, iterations, batch, rate, weight, step, penalty, flow, spectral } = &self.learning;
-        let settings = Settings {
-            latent: format!("{}:{dimension}", self.latent),
-            posterior: "point".into(),
-            likelihood: "dequantised".into(),
-            deviation: DEVIATION,
-            network: "convolutional".into(),
-            filters: filters.clone(),
-            hidden: hidden.clone(),
-            activation: "relu".into(),
-            rate: *rate,
-            batch: *batch,
-            iterations: *iterations,
-            matching: Matched {
-                kind: method.into(),
-                weight: *weight,
-                step: *step,
-                penalty: *penalty,
-                flow: flow.clone(),
-                spectral: *spectral,
-            },
-            official: false,
-        };
+        let settings = self.learning.settings(format!("{}:{dimension}", self.latent), "point", method);
         let (name, title) = (format!("{method}-{dimension}"), format!("{method}, {dimension} dimensions"));
         let (method, image) = (method.into(), self.source().image());
         Cell { name, title, method, image, settings, every: self.every, shown: true }
@@ -161,13 +117,15 @@ impl Sweep {
     }
 
     /// The law of the features of images.
-    fn statistics(&self, images: &[f32], stream: u32, options: &Options) -> Result<Statistics, Error> {
-        let judge = self.judge()?;
-        let gathering =
-            Gathering::new(&*judge, AT_ONCE, stream, self.seed, &Options { replicas: 1, ..options.clone() });
-        let mut gathering = gathering.map_err(|why| Error::config(why.to_string()))?;
-        gathering.extend(images);
-        Ok(gathering.finish())
+    fn statistics(
+        &self,
+        judge: &dyn Features,
+        images: &[f32],
+        stream: u32,
+        options: &Options,
+    ) -> Result<Statistics, Error> {
+        let statistics = Statistics::of(judge, images, stream, self.seed, options);
+        statistics.map_err(|why| Error::config(why.to_string()))
     }
 
     /// Statistics of the test images, in a file of the run.
@@ -175,7 +133,8 @@ impl Sweep {
         let path = bench.folder().join("models").join("reference.npz");
         let written = path.clone();
         let _: usize = bench.unit("reference", |desk| {
-            let statistics = self.statistics(gallery.test()?, REFERENCE, &desk.options(1))?;
+            let statistics =
+                self.statistics(&*self.judge()?, gallery.test()?, Statistics::REFERENCE, &desk.options(1))?;
             crate::file::create_folder(written.parent().unwrap_or(Path::new(".")))?;
             statistics.write(&written)?;
             Ok(statistics.count)
@@ -187,7 +146,8 @@ impl Sweep {
     fn distances(&self, cell: &Cell, reference: &Path, bench: &mut Bench) -> Result<Vec<Measured>, Error> {
         let folder = bench.folder().to_path_buf();
         bench.unit(&format!("{}.fid", cell.name), |desk| {
-            let (model, reference, kept) = (cell.model()?, Statistics::read(reference)?, cell.kept());
+            let (model, reference, judge) = (cell.model()?, Statistics::read(reference)?, self.judge()?);
+            let kept = cell.kept();
             desk.begin("fid", (kept.len() * self.seeds) as u64, 0);
             let (mut measured, mut done) = (vec![], 0);
             for step in kept {
@@ -197,7 +157,8 @@ impl Sweep {
                 let mut distances = vec![];
                 for own in samples.chunks(self.samples * model.decoder.pixels()) {
                     desk.go_on()?;
-                    distances.push(reference.fid(&self.statistics(own, SAMPLES, &desk.options(1))?));
+                    let own = self.statistics(&*judge, own, Statistics::SAMPLES, &desk.options(1))?;
+                    distances.push(reference.fid(&own));
                     done += 1;
                     desk.advance(done, "");
                 }
@@ -272,9 +233,7 @@ impl Sweep {
             ),
             "± is the standard error over seeds.".into(),
         ];
-        for (cell, trained) in cells {
-            notes.extend(trained.training.divergences.iter().map(|d| format!("{}: {d}", cell.title)));
-        }
+        notes.extend(divergences(cells));
         Findings { rows, figures, notes }
     }
 

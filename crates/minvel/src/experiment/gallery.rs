@@ -2,9 +2,11 @@
 
 mod cell;
 mod pictures;
+mod rates;
 mod table;
 
-pub(super) use cell::{Cell, Trained, curves};
+pub(super) use cell::{Cell, Trained, curves, divergences};
+pub(super) use rates::Rates;
 pub(super) use table::beside_paper;
 
 use super::Config;

@@ -9,14 +9,15 @@
 
 mod table;
 
-use super::gallery::{Cell, Gallery, Source, Trained, curves, given};
+use super::gallery::{Cell, Gallery, Rates, Source, Trained, curves, divergences, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
-use crate::autoencoder::{Evidence, Matched, Settings};
+use crate::autoencoder::Evidence;
 use crate::plot::Plot;
 use crate::report::Figure;
 use minvel_engine::State;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use table::{Table, Value};
 
 /// The line in the list.
@@ -42,18 +43,6 @@ struct Comparison {
     posteriors: Vec<String>,
     learning: Rates,
     evaluation: Evaluation,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rates {
-    hidden: Vec<usize>,
-    iterations: u32,
-    batch: usize,
-    rate: f64,
-    step: f64,
-    penalty: f64,
-    flow: String,
 }
 
 /// How likelihoods are estimated.
@@ -130,29 +119,11 @@ impl Comparison {
         let Place { posterior, latent, dimension } = place;
         let explicit = posterior == "explicit";
         let official = explicit && version == Version::Replicate;
-        let Rates { hidden, iterations, batch, rate, step, penalty, flow } = &self.learning;
-        let settings = Settings {
-            latent: format!("{latent}:{dimension}"),
-            posterior: posterior.clone(),
-            likelihood: "bernoulli".into(),
-            deviation: 1.0,
-            network: "dense".into(),
-            filters: vec![],
-            hidden: hidden.clone(),
-            activation: if official { "relu" } else { "tanh" }.into(),
-            rate: *rate,
-            batch: *batch,
-            iterations: *iterations,
-            matching: Matched {
-                kind: if explicit { "divergence" } else { "conditional" }.into(),
-                weight: 1.0,
-                step: *step,
-                penalty: *penalty,
-                flow: flow.clone(),
-                spectral: false,
-            },
-            official,
-        };
+        let kind = if explicit { "divergence" } else { "conditional" };
+        let mut settings = self.learning.settings(format!("{latent}:{dimension}"), posterior, kind);
+        if official {
+            (settings.official, settings.activation) = (true, "relu".into());
+        }
         let name = format!("{posterior}-{latent}-{dimension}{}", if official { "-official" } else { "" });
         let title = format!("{posterior}, {latent} {dimension}{}", if official { " (official)" } else { "" });
         Cell { name, title, method: place.method(), image: [1, 28, 28], settings, every: 0, shown: !explicit }
@@ -169,7 +140,7 @@ impl Comparison {
         let plain = Evidence::on(&model.latent, temperatures, chains, group);
         let official = version == Version::Replicate && cell.settings.latent.starts_with("sphere");
         Ok(if official {
-            (format!("{}.official-evidence", cell.name), plain.replicating_the_official_charts())
+            (format!("{}.official-evidence", cell.name), plain.replicating_the_official_charts(&model.latent))
         } else {
             (format!("{}.evidence", cell.name), plain)
         })
@@ -179,13 +150,13 @@ impl Comparison {
     fn likelihoods(
         &self,
         cell: &Cell,
-        version: Version,
+        unit: &str,
+        evidence: &Evidence,
         digits: &Gallery,
         bench: &mut Bench,
     ) -> Result<Likelihoods, Error> {
         let folder = bench.folder().to_path_buf();
-        let (unit, evidence) = self.evidence(cell, version)?;
-        bench.unit(&unit, |desk| {
+        bench.unit(unit, |desk| {
             let images = digits.binarised(self.evaluation.images)?;
             let mut state = cell.state(&folder)?;
             if unit.ends_with("official-evidence") {
@@ -232,6 +203,8 @@ impl Experiment for Comparison {
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
         let digits = Gallery::new(Source::Mnist(given(&self.data)), self.seed);
         let mut cells: Vec<(Cell, Trained)> = vec![];
+        // What one table has evaluated the other need not.
+        let mut known: BTreeMap<String, Likelihoods> = BTreeMap::new();
         let mut tables = vec![];
         bench.plan(self.units());
         for &version in &self.tables {
@@ -243,8 +216,13 @@ impl Experiment for Comparison {
                     let Some(trained) = bench.if_finished(trained)? else { continue };
                     cells.push((cell.clone(), trained));
                 }
-                let likelihoods = self.shared_likelihoods(&cell, version, &mut tables, &digits, bench);
-                let Some(likelihoods) = bench.if_finished(likelihoods)? else { continue };
+                let (unit, evidence) = self.evidence(&cell, version)?;
+                if !known.contains_key(&unit) {
+                    let likelihoods = self.likelihoods(&cell, &unit, &evidence, &digits, bench);
+                    let Some(likelihoods) = bench.if_finished(likelihoods)? else { continue };
+                    known.insert(unit.clone(), likelihoods);
+                }
+                let likelihoods = known[&unit].clone();
                 let wanted = self.evaluation.all && version == Version::Corrected && place.is_ours();
                 let all = wanted.then(|| self.all_digits(&cell, &digits, bench)).transpose();
                 let all = bench.if_finished(all)?.flatten();
@@ -259,7 +237,7 @@ impl Experiment for Comparison {
 impl Comparison {
     /// Units that will be run: trainings, likelihoods and those on all digits, each once.
     fn units(&self) -> usize {
-        let mut names = std::collections::BTreeSet::new();
+        let mut names = BTreeSet::new();
         for &version in &self.tables {
             for place in self.places() {
                 let cell = self.cell(&place, version);
@@ -271,27 +249,6 @@ impl Comparison {
             }
         }
         names.len()
-    }
-
-    /// The likelihoods of a cell, which the other table may have already.
-    fn shared_likelihoods(
-        &self,
-        cell: &Cell,
-        version: Version,
-        tables: &mut [Table],
-        digits: &Gallery,
-        bench: &mut Bench,
-    ) -> Result<Likelihoods, Error> {
-        let (unit, _) = self.evidence(cell, version)?;
-        for table in tables.iter() {
-            for value in &table.values {
-                let other = self.cell(&value.place, table.version);
-                if self.evidence(&other, table.version)?.0 == unit {
-                    return Ok(value.likelihoods.clone());
-                }
-            }
-        }
-        self.likelihoods(cell, version, digits, bench)
     }
 
     fn findings(&self, cells: &[(Cell, Trained)], tables: &[Table]) -> Findings {
@@ -324,11 +281,7 @@ impl Comparison {
              sampler and gradient, spherical annealing in the chart of the state, which over-estimates log p(x) (METHODS 4.6, 5)."
                 .into(),
         ];
-        for (cell, trained) in cells {
-            for divergence in &trained.training.divergences {
-                findings.notes.push(format!("{}: {divergence}", cell.title));
-            }
-        }
+        findings.notes.extend(divergences(cells));
         findings
     }
 }

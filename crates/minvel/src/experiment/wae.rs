@@ -6,10 +6,10 @@
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/experiment_digits.rs.
 
-use super::gallery::{Cell, Gallery, Source, Trained, beside_paper, curves, given};
+use super::gallery::{Cell, Gallery, Rates, Source, Trained, beside_paper, curves, divergences, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
-use crate::autoencoder::{Matched, Settings, Views};
+use crate::autoencoder::Views;
 use crate::data::mnist;
 use crate::eval::{Estimate, Fid, Lenet, Origin, Reference, Schooling};
 use crate::report::{Figure, Row, Rule};
@@ -39,19 +39,6 @@ struct Comparison {
     methods: Vec<String>,
     samples: usize,
     learning: Rates,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rates {
-    hidden: Vec<usize>,
-    iterations: u32,
-    batch: usize,
-    rate: f64,
-    weight: f64,
-    step: f64,
-    penalty: f64,
-    flow: String,
 }
 
 /// The paper's table: method, latent, mean and standard deviation.
@@ -84,29 +71,7 @@ impl Comparison {
     }
 
     fn cell(&self, method: &str, latent: &str) -> Cell {
-        let Rates { hidden, iterations, batch, rate, weight, step, penalty, flow } = &self.learning;
-        let settings = Settings {
-            latent: format!("{latent}:{}", self.dimension),
-            posterior: "point".into(),
-            likelihood: "bernoulli".into(),
-            deviation: 1.0,
-            network: "dense".into(),
-            filters: vec![],
-            hidden: hidden.clone(),
-            activation: "tanh".into(),
-            rate: *rate,
-            batch: *batch,
-            iterations: *iterations,
-            matching: Matched {
-                kind: method.into(),
-                weight: *weight,
-                step: *step,
-                penalty: *penalty,
-                flow: flow.clone(),
-                spectral: false,
-            },
-            official: false,
-        };
+        let settings = self.learning.settings(format!("{latent}:{}", self.dimension), "point", method);
         Cell {
             name: format!("{method}-{latent}"),
             title: format!("{method}, {latent}"),
@@ -127,7 +92,7 @@ impl Comparison {
             let origin = Lenet::read(&path)?.origin;
             return Ok((path, origin));
         }
-        let folder = (!self.data.is_empty()).then(|| PathBuf::from(&self.data));
+        let folder = given(&self.data);
         let models = bench.folder().join("models");
         let path = models.join("lenet.safetensors");
         let origin = bench.unit("lenet", |desk| {
@@ -226,9 +191,7 @@ impl Comparison {
             ),
             "± is the standard error over seeds; the paper's ± are standard deviations.".into(),
         ];
-        for (cell, trained) in cells {
-            notes.extend(trained.training.divergences.iter().map(|d| format!("{}: {d}", cell.title)));
-        }
+        notes.extend(divergences(cells));
         Findings { rows, figures, notes }
     }
 

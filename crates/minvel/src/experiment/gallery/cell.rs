@@ -162,6 +162,14 @@ impl Trained {
     }
 }
 
+/// Which seeds of which cells left the finite numbers, in words.
+pub(in crate::experiment) fn divergences(cells: &[(Cell, Trained)]) -> Vec<String> {
+    let of_cell = |(cell, trained): &(Cell, Trained)| -> Vec<String> {
+        trained.training.divergences.iter().map(|d| format!("{}: {d}", cell.title)).collect()
+    };
+    cells.iter().flat_map(of_cell).collect()
+}
+
 /// Learning curves of several cells.
 pub(in crate::experiment) fn curves(title: &str, cells: &[(&Cell, &Trained)]) -> Plot {
     let x = Axis::linear("iterations");
