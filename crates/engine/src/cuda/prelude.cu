@@ -252,6 +252,19 @@ FN real integer(u32 x, u32 n) { return (real)__umulhi(x, n); }
 FN i64 order(float x) { int b = __float_as_int(x); return b ^ ((b >> 31) & 0x7fffffff); }
 FN i64 order(double x) { i64 b = __double_as_longlong(x); return b ^ ((b >> 63) & 0x7fffffffffffffffLL); }
 
+// Their order as whole numbers from 0 on, and back.
+constexpr int BITS = 8 * sizeof(real);
+constexpr u64 SIGN = 1ull << (BITS - 1);
+FN u64 rank_key(real x) { return ((u64)order(x) ^ SIGN) & (2 * SIGN - 1); }
+FN real of_key(float, u64 key) {
+  const int b = (int)(key ^ SIGN);
+  return (real)__int_as_float(b ^ ((b >> 31) & 0x7fffffff));
+}
+FN real of_key(double, u64 key) {
+  const i64 b = (i64)(key ^ SIGN);
+  return (real)__longlong_as_double(b ^ ((b >> 63) & 0x7fffffffffffffffLL));
+}
+
 // --------------------------------------------------------------------------------------------------- reductions
 FN real plus(real a, real b) { return a + b; }
 
@@ -270,6 +283,29 @@ FN real combine(real v, real* shared, Op op) {
     __syncthreads();
   }
   return mine[0];
+}
+
+// The number of this rank (from 0) among LENGTH of them, found by all threads of a block: eight bits at a time from the top,
+// those that agree so far are counted by their next bits. `bins` has room for THREADS counts.
+template <int LENGTH, class Value>
+FN real ranked(int rank, int* bins, Value value) {
+  u64 found = 0, known = 0;
+#pragma unroll 1
+  for (int shift = BITS - 8; shift >= 0; shift -= 8) {
+    bins[threadIdx.x] = 0;
+    __syncthreads();
+    for (int k = threadIdx.x; k < LENGTH; k += THREADS) {
+      const u64 key = rank_key(value(k));
+      if ((key & known) == found) atomicAdd(bins + ((key >> shift) & 255), 1);
+    }
+    __syncthreads();
+    int digit = 0;
+    for (; digit < 255 && bins[digit] <= rank; digit++) rank -= bins[digit];
+    found |= (u64)digit << shift;
+    known |= 255ull << shift;
+    __syncthreads();
+  }
+  return of_key(real(0), found);
 }
 
 // ----------------------------------------------------------------------------------------------------- products

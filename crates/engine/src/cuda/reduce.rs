@@ -46,6 +46,10 @@ impl Reduce {
             Op::Kth(k) => (Over::Rank(k), first.len(), true),
             _ => unreachable!("{:?} is not a reduction", node.op),
         };
+        if let Over::Rank(_) = over {
+            // a block for each output, whose threads count together
+            return Reduce { over, maximum, length, lanes: 256, fast: true, splits: 1 };
+        }
         let outputs = replicas * node.shape.len();
         let last_axis = matches!(over, Over::Axis(axis) if axis + 1 == first.rank());
         let fast = last_axis || node.shape.features() < 8;

@@ -5,8 +5,10 @@ use crate::cuda::emit::{Ix, Spot};
 use crate::cuda::parts::named_spot;
 use crate::cuda::reduce::{Over, Reduce};
 use crate::graph::Id;
-use crate::op::Op;
 use std::fmt::Write;
+
+/// Counts that threads keep while they look for a rank.
+const BINS: usize = 256;
 
 impl Writer<'_> {
     pub(super) fn reduce(&self, r: &Reduce) -> Code {
@@ -24,6 +26,9 @@ impl Writer<'_> {
             r.splits,
             indices(shape, "entry")
         );
+        if let Over::Rank(rank) = r.over {
+            return self.ranked(r, rank, head, needs);
+        }
         let (start, join) = if r.maximum { ("real(__int_as_float(0xff800000))", "max_") } else { ("real(0)", "plus") };
         let range = match r.splits {
             1 => format!("int k = lane; k < {}; k += {}", r.length, r.lanes),
@@ -58,6 +63,18 @@ impl Writer<'_> {
         }
         let blocks = total.div_ceil(across) * r.splits;
         self.finished(blocks, across * (r.lanes + 1), needs, &head, &rest)
+    }
+
+    /// The entry of a rank among all.
+    fn ranked(&self, r: &Reduce, rank: usize, head: String, mut needs: Needs) -> Code {
+        let (inner, value) = self.addend(r, &mut needs);
+        let (length, total) = (r.length, self.partition.replicas);
+        let mut rest = format!(
+            "const real own = ranked<{length}>({rank}, (int*)shared, [&](int k) -> real {{\n{inner}return {value};\n}});\n\
+             if (lane != 0) return;\n"
+        );
+        rest.push_str(&self.scope(&mut needs, "", |e| self.results(e, single_spot)));
+        self.finished(total, BINS, needs, &head, &rest)
     }
 
     /// Entry k of what is reduced: statements, and the value.
@@ -101,19 +118,6 @@ impl Writer<'_> {
                 Over::Partials(_) => unreachable!("handled above"),
             };
         });
-        let Over::Rank(rank) = r.over else { return (body, value) };
-        debug_assert!(matches!(node(anchor.unwrap_or_default()).op, Op::Kth(_)));
-        let mut other = String::new();
-        let inner = self.scope(needs, "j", |e| {
-            let dims = e.unravel(&Ix::name("j"), &e.shape(args[0]).dims.clone());
-            other = e.value(args[0], Spot { row: Ix::Number(0), dims });
-        });
-        let count = format!(
-            "{body}const i64 key = order({value});\nint less = 0, equal = 0;\nfor (int j = 0; j < {}; j++) {{\n\
-             {inner}const i64 o2 = order({other});\nless += o2 < key;\nequal += o2 == key;\n}}\n",
-            r.length
-        );
-        let none = "real(__int_as_float(0xff800000))";
-        (count, format!("(less <= {rank} && {rank} < less + equal ? {value} : {none})"))
+        (body, value)
     }
 }
