@@ -2,7 +2,7 @@
 //! the 32-dimensional sphere), one line of JSON for each method.
 //!
 //! `bench_conv [--device cuda:0] [--precision f32|tf32] [--batch 128] [--seeds 1] [--seconds 1] [--profile yes] METHOD…` with methods
-//! `velocity`, `adversarial` and `discrepancy`; or with `--plan yes` what the kernels would be, without a GPU.
+//! `velocity`, `adversarial` and `discrepancy`; or with `--source FOLDER`, without a GPU, what the kernels would be, and their source.
 
 use minvel::autoencoder::{Learning, Matched, Settings};
 use minvel_engine::{Device, Graph, Options, Precision};
@@ -39,7 +39,7 @@ fn learning(method: &str, batch: usize) -> Learning {
 
 fn main() {
     let mut options = Options { device: Device::Cuda(0), ..Options::default() };
-    let (mut batch, mut seconds, mut profile, mut plan) = (128, 1.0, false, false);
+    let (mut batch, mut seconds, mut profile, mut source) = (128, 1.0, false, None);
     let mut args = std::env::args().skip(1).peekable();
     while let Some(arg) = args.next_if(|a| a.starts_with("--")) {
         let value = args.next().expect("an option has a value");
@@ -51,20 +51,27 @@ fn main() {
             "--seeds" => options.replicas = value.parse().expect("--seeds takes a number"),
             "--seconds" => seconds = value.parse().expect("--seconds takes a number"),
             "--profile" => profile = value == "yes",
-            "--plan" => plan = value == "yes",
+            "--source" => source = Some(std::path::PathBuf::from(value)),
             _ => panic!("unknown option {arg}"),
         }
     }
     for method in args {
-        if plan { show(&method, batch, &options) } else { time(&method, batch, &options, seconds, profile) }
+        match &source {
+            Some(folder) => show(&method, batch, &options, folder),
+            None => time(&method, batch, &options, seconds, profile),
+        }
     }
 }
 
-fn show(method: &str, batch: usize, options: &Options) {
+fn show(method: &str, batch: usize, options: &Options, folder: &std::path::Path) {
     let g = Graph::new();
     let lesson = learning(method, batch).step(&g, COUNT);
     let sources = g.cuda_source::<f32>(&lesson.outputs, &lesson.updates(), options);
-    println!("{method}: {} kernels\n{}", sources.len() - 1, sources.last().expect("at least the summary"));
+    let (summary, kernels) = sources.split_last().expect("at least the summary");
+    for (k, kernel) in kernels.iter().enumerate() {
+        std::fs::write(folder.join(format!("{method}-{k:03}.cu")), kernel).expect("a folder that can be written to");
+    }
+    println!("{method}: {} kernels\n{summary}", kernels.len());
 }
 
 fn time(method: &str, batch: usize, options: &Options, seconds: f64, profile: bool) {
@@ -85,8 +92,8 @@ fn time(method: &str, batch: usize, options: &Options, seconds: f64, profile: bo
         done += count;
         start.elapsed().as_secs_f64()
     };
-    let guess = (run(3) - run(1)).max(1e-4) / 2.0;
-    let count = ((seconds / 5.0 / guess) as u32).clamp(2, 2000);
+    let guess = (run(41) - run(1)).max(1e-3) / 40.0;
+    let count = ((seconds / 5.0 / guess) as u32).clamp(2, 500);
     let mut rounds: Vec<f64> = (0..5).map(|_| (run(count + 1) - run(1)) / f64::from(count) * 1e3).collect();
     rounds.sort_by(f64::total_cmp);
     println!(
