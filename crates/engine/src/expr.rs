@@ -264,23 +264,23 @@ impl<'g> Expr<'g> {
         self.graph.push(Op::Contract, &[self, other], Shape::whole(dims))
     }
 
-    /// Windows of `[c, h, w]` as columns `[c·kh·kw, oh·ow]`: a convolution is then one product.
+    /// Windows of `[h, w, c]` as rows `[oh·ow, kh·kw·c]`: a convolution is then one product.
     pub fn im2col(self, window: Window) -> Expr<'g> {
         let shape = self.shape();
-        assert!(shape.rank() == 3, "im2col: {shape} is not [channels, height, width]");
-        let [oh, ow] = window.output([shape.dims[1], shape.dims[2]]);
-        let dims = [shape.dims[0] * window.kernel[0] * window.kernel[1], oh * ow];
+        assert!(shape.rank() == 3, "im2col: {shape} is not [height, width, channels]");
+        let [oh, ow] = window.output([shape.dims[0], shape.dims[1]]);
+        let dims = [oh * ow, window.kernel[0] * window.kernel[1] * shape.dims[2]];
         if window == Window::square(1, 1, [0, 0]) {
             return self.reshape(dims); // each entry is its own window
         }
         self.graph.push(Op::Im2col(window), &[self], shape.with_dims(dims))
     }
 
-    /// Columns added up into an image `[c, h, w]`: the adjoint of [`Expr::im2col`].
+    /// Windows added up into an image `[h, w, c]`: the adjoint of [`Expr::im2col`].
     pub fn col2im(self, window: Window, image: [usize; 3]) -> Expr<'g> {
         let shape = self.shape();
-        let [oh, ow] = window.output([image[1], image[2]]);
-        let dims = [image[0] * window.kernel[0] * window.kernel[1], oh * ow];
+        let [oh, ow] = window.output([image[0], image[1]]);
+        let dims = [oh * ow, window.kernel[0] * window.kernel[1] * image[2]];
         assert!(shape.dims == dims, "col2im: {shape} are not the windows {dims:?} of an image {image:?}");
         self.graph.push(Op::Col2im(window), &[self], shape.with_dims(image))
     }

@@ -124,19 +124,19 @@ impl<'g> Expr<'g> {
         (self.expand(0) - points).square().sum(-1)
     }
 
-    /// Convolution of `[c, h, w]` with weights `[out, c·kh·kw]`: `[out, oh, ow]`.
+    /// Convolution of `[h, w, c]` with weights `[kh·kw·c, out]`: `[oh, ow, out]`.
     pub fn conv2d(self, weights: Expr<'g>, window: Window) -> Expr<'g> {
-        let columns = self.im2col(window);
+        let windows = self.im2col(window);
         let dims = self.shape().dims;
-        let [oh, ow] = window.output([dims[1], dims[2]]);
-        weights.matmul(columns).reshape([weights.shape().dims[0], oh, ow])
+        let [oh, ow] = window.output([dims[0], dims[1]]);
+        windows.matmul(weights).reshape([oh, ow, weights.shape().dims[1]])
     }
 
-    /// Transposed convolution: the adjoint of [`Expr::conv2d`] with the same weights, to an image of the given size.
+    /// Transposed convolution of `[oh, ow, in]` with weights `[in, kh·kw·c]`, to an image `[h, w, c]`: the adjoint of
+    /// [`Expr::conv2d`] with the transpose of these weights.
     pub fn conv2d_transpose(self, weights: Expr<'g>, window: Window, image: [usize; 3]) -> Expr<'g> {
         let dims = self.shape().dims;
-        assert!(dims.len() == 3, "conv2d_transpose: {} is not [out, height, width]", self.shape());
-        let columns = weights.t().matmul(self.reshape([dims[0], dims[1] * dims[2]]));
-        columns.col2im(window, image)
+        assert!(dims.len() == 3, "conv2d_transpose: {} is not [height, width, in]", self.shape());
+        self.reshape([dims[0] * dims[1], dims[2]]).matmul(weights).col2im(window, image)
     }
 }

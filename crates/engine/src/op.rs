@@ -87,7 +87,7 @@ impl Binary {
     }
 }
 
-/// Geometry of a sliding window over the last two axes of `[channels, height, width]`.
+/// Geometry of a sliding window over the first two axes of `[height, width, channels]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
     /// Height and width of the window.
@@ -193,7 +193,7 @@ pub enum Op {
     Gather,
     /// `(index, values)`: values added up at their index: the adjoint of `Gather`.
     Scatter,
-    /// Windows of `[c, h, w]` as columns `[c·kh·kw, oh·ow]`.
+    /// Windows of `[h, w, c]` as rows `[oh·ow, kh·kw·c]`.
     Im2col(Window),
     /// The adjoint of `Im2col`.
     Col2im(Window),

@@ -223,16 +223,16 @@ fn contract(a: &[f64], sa: &Shape, b: &[f64], sb: &Shape) -> Vec<f64> {
 
 /// Visits every (pixel, column entry) pair of the windows of an image, row by row.
 fn windows(w: &Window, image: &Shape, visit: &mut dyn FnMut(usize, usize)) {
-    let [c, h, width] = [image.dims[0], image.dims[1], image.dims[2]];
+    let [h, width, c] = [image.dims[0], image.dims[1], image.dims[2]];
     let [oh, ow] = w.output([h, width]);
     let [kh, kw] = w.kernel;
     for row in 0..image.rows.unwrap_or(1) {
         for i in 0..c * kh * kw * oh * ow {
-            let [ch, ky, kx, oy, ox] = unravel(i, &[c, kh, kw, oh, ow])[..] else { unreachable!() };
+            let [oy, ox, ky, kx, ch] = unravel(i, &[oh, ow, kh, kw, c])[..] else { unreachable!() };
             let y = (oy * w.stride + ky).wrapping_sub(w.pad[0][0]);
             let x = (ox * w.stride + kx).wrapping_sub(w.pad[1][0]);
             if y < h && x < width {
-                visit(row * image.features() + (ch * h + y) * width + x, row * c * kh * kw * oh * ow + i);
+                visit(row * image.features() + (y * width + x) * c + ch, row * c * kh * kw * oh * ow + i);
             }
         }
     }

@@ -281,9 +281,9 @@ fn shape_mistakes_panic_at_once_and_name_the_operation_and_the_shapes() {
         (|g| g.input_rows("a", 5, [3]).gather(g.input("b", [2])), ["gather", "5 rows × [3]", ""]),
         (|g| g.input("a", [3]).scatter(g.input("b", [2]), 4), ["scatter", "[3]", "[2]"]),
         (|g| g.input("a", [3]).kth_smallest(3), ["kth_smallest", "3", "[3]"]),
-        (|g| g.input("a", [1, 2, 4]).im2col(WINDOW), ["im2col", "[3, 3]", "[2, 4]"]),
-        (|g| g.input("a", [9, 2]).col2im(WINDOW, [1, 3, 3]), ["col2im", "[9, 2]", "[1, 3, 3]"]),
-        (|g| g.input("a", [4, 4]).conv2d(g.input("w", [2, 9]), WINDOW), ["im2col", "[4, 4]", "channels"]),
+        (|g| g.input("a", [2, 4, 1]).im2col(WINDOW), ["im2col", "[3, 3]", "[2, 4]"]),
+        (|g| g.input("a", [2, 9]).col2im(WINDOW, [3, 3, 1]), ["col2im", "[2, 9]", "[3, 3, 1]"]),
+        (|g| g.input("a", [4, 4]).conv2d(g.input("w", [9, 2]), WINDOW), ["im2col", "[4, 4]", "channels"]),
         (|g| vjp(g.input("a", [3]), g.input("b", [2]), &[g.scalar(0.0)])[0], ["vjp", "[3]", "[2]"]),
     ];
     for (mistake, parts) in mistakes {

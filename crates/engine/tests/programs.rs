@@ -228,10 +228,10 @@ proptest! {
 fn a_convolution_with_rows_runs_in_tiles() {
     let g = Graph::new();
     let window = Window { kernel: [3, 2], stride: 2, pad: [[1, 1]; 2] };
-    let x = g.input_rows("x", 21, [2, 6, 5]);
-    let w = g.variable("w", [4, 12]);
+    let x = g.input_rows("x", 21, [6, 5, 2]);
+    let w = g.variable("w", [12, 4]);
     let y = x.conv2d(w, window).tanh();
-    let back = y.conv2d_transpose(w, window, [2, 6, 5]);
+    let back = y.conv2d_transpose(w.t(), window, [6, 5, 2]);
     let loss = back.square().sum_all().mean_rows();
     let outputs = [y, back, loss, grad(loss, &[w])[0], grad(loss, &[x])[0]];
     let mut normals = Stream::new(Key::new(1, 0), 0);

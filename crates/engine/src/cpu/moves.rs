@@ -206,22 +206,20 @@ dispatch! {
     }
 }
 
-/// Visits every entry of the columns of an image, with its pixel (or `None` in the padding).
+/// Visits every entry of the windows of an image, with its pixel (or `None` in the padding).
 #[inline(always)]
 fn windows(w: &Window, image: [usize; 3], mut visit: impl FnMut(Option<usize>, usize)) {
-    let [channels, height, width] = image;
+    let [height, width, channels] = image;
     let [oh, ow] = w.output([height, width]);
-    let mut column = 0;
-    for c in 0..channels {
+    let mut entry = 0;
+    for (oy, ox) in (0..oh).flat_map(|y| (0..ow).map(move |x| (y, x))) {
         for (ky, kx) in (0..w.kernel[0]).flat_map(|y| (0..w.kernel[1]).map(move |x| (y, x))) {
-            for oy in 0..oh {
-                let y = (oy * w.stride + ky).wrapping_sub(w.pad[0][0]);
-                for ox in 0..ow {
-                    let x = (ox * w.stride + kx).wrapping_sub(w.pad[1][0]);
-                    let inside = y < height && x < width;
-                    visit(inside.then(|| (c * height + y) * width + x), column);
-                    column += 1;
-                }
+            let y = (oy * w.stride + ky).wrapping_sub(w.pad[0][0]);
+            let x = (ox * w.stride + kx).wrapping_sub(w.pad[1][0]);
+            let inside = y < height && x < width;
+            for c in 0..channels {
+                visit(inside.then(|| (y * width + x) * channels + c), entry);
+                entry += 1;
             }
         }
     }

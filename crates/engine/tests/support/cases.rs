@@ -1,6 +1,6 @@
 //! The table of operations: how each is built, from which inputs, and what it should be by an independent formula.
 
-use super::naive::{adjoint, at, build, columns, convolve, total};
+use super::naive::{adjoint, at, build, convolve, flipped, total, windows};
 use minvel_engine::{Expr, Window, concat, difference, grad};
 
 /// Where inputs are drawn from, so that an operation is smooth there and stays so for the steps taken.
@@ -325,7 +325,7 @@ fn indices_and_windows(t: &mut Table) {
         });
     }
     // A 5×4 image of two channels, padded or not, and windows of 3×2, of a row, and of a single entry.
-    const IMAGE: [usize; 3] = [2, 5, 4];
+    const IMAGE: [usize; 3] = [5, 4, 2];
     for (kernel, stride, pad) in [
         ([3, 2], 1, [[0, 0]; 2]),
         ([3, 2], 2, [[1, 1]; 2]),
@@ -342,14 +342,15 @@ fn indices_and_windows(t: &mut Table) {
             let of = if kind == "rows" { R } else { 1 };
             let name = |op: &str| format!("{op} of {kind}, window {kernel:?}, stride {stride}, padding {pad:?}");
             t.case(&name("im2col"), [side(IMAGE.to_vec())], move |x| x[0].im2col(window))
-                .equals(move |v| columns(&v[0], of, IMAGE, window));
-            t.case(&name("col2im"), [side(vec![size, oh * ow])], move |x| x[0].col2im(window, IMAGE))
-                .equals(move |v| adjoint(|image| columns(image, of, IMAGE, window), of * 40, &v[0]));
-            t.case(&name("conv2d"), [side(IMAGE.to_vec()), whole([3, size])], move |x| x[0].conv2d(x[1], window))
+                .equals(move |v| windows(&v[0], of, IMAGE, window));
+            t.case(&name("col2im"), [side(vec![oh * ow, size])], move |x| x[0].col2im(window, IMAGE))
+                .equals(move |v| adjoint(|image| windows(image, of, IMAGE, window), of * 40, &v[0]));
+            t.case(&name("conv2d"), [side(IMAGE.to_vec()), whole([size, 3])], move |x| x[0].conv2d(x[1], window))
                 .equals(move |v| convolve(&v[0], &v[1], of, IMAGE, window));
-            let transposed = [side(vec![3, oh, ow]), whole([3, size])];
-            t.case(&name("conv2d_transpose"), transposed, move |x| x[0].conv2d_transpose(x[1], window, IMAGE))
-                .equals(move |v| adjoint(|image| convolve(image, &v[1], of, IMAGE, window), of * 40, &v[0]));
+            let transposed = [side(vec![oh, ow, 3]), whole([3, size])];
+            t.case(&name("conv2d_transpose"), transposed, move |x| x[0].conv2d_transpose(x[1], window, IMAGE)).equals(
+                move |v| adjoint(|image| convolve(image, &flipped(&v[1], 3), of, IMAGE, window), of * 40, &v[0]),
+            );
         }
     }
 }

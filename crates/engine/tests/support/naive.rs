@@ -40,31 +40,37 @@ pub fn adjoint(map: impl Fn(&[f64]) -> Vec<f64>, len: usize, y: &[f64]) -> Vec<f
 /// A pixel of a padded image.
 fn pixel(image: &[f64], dims: [usize; 4], r: usize, c: usize, y: usize, x: usize, pad: [[usize; 2]; 2]) -> f64 {
     let [[top, _], [left, _]] = pad;
-    let inside = (top..top + dims[2]).contains(&y) && (left..left + dims[3]).contains(&x);
-    if inside { at(image, dims, [r, c, y - top, x - left]) } else { 0.0 }
+    let inside = (top..top + dims[1]).contains(&y) && (left..left + dims[2]).contains(&x);
+    if inside { at(image, dims, [r, y - top, x - left, c]) } else { 0.0 }
 }
 
-/// The windows of images `[channels, height, width]` as columns.
-pub fn columns(images: &[f64], rows: usize, [c, h, w]: [usize; 3], window: Window) -> Vec<f64> {
+/// The windows of images `[height, width, channels]` as rows.
+pub fn windows(images: &[f64], rows: usize, [h, w, c]: [usize; 3], window: Window) -> Vec<f64> {
     let ([kh, kw], [oh, ow]) = (window.kernel, window.output([h, w]));
-    build([rows, c, kh, kw, oh, ow], |[r, c_, dy, dx, y, x]| {
-        pixel(images, [rows, c, h, w], r, c_, y * window.stride + dy, x * window.stride + dx, window.pad)
+    build([rows, oh, ow, kh, kw, c], |[r, y, x, dy, dx, c_]| {
+        pixel(images, [rows, h, w, c], r, c_, y * window.stride + dy, x * window.stride + dx, window.pad)
     })
 }
 
 /// The convolution as seven nested loops.
-pub fn convolve(images: &[f64], weights: &[f64], rows: usize, [c, h, w]: [usize; 3], window: Window) -> Vec<f64> {
+pub fn convolve(images: &[f64], weights: &[f64], rows: usize, [h, w, c]: [usize; 3], window: Window) -> Vec<f64> {
     let ([kh, kw], [oh, ow]) = (window.kernel, window.output([h, w]));
     let out = weights.len() / (c * kh * kw);
-    build([rows, out, oh, ow], |[r, o, y, x]| {
+    build([rows, oh, ow, out], |[r, y, x, o]| {
         total(c, |i| {
             total(kh, |dy| {
                 total(kw, |dx| {
                     let (py, px) = (y * window.stride + dy, x * window.stride + dx);
-                    let p = pixel(images, [rows, c, h, w], r, i, py, px, window.pad);
-                    p * at(weights, [out, c, kh, kw], [o, i, dy, dx])
+                    let p = pixel(images, [rows, h, w, c], r, i, py, px, window.pad);
+                    p * at(weights, [kh, kw, c, out], [dy, dx, i, o])
                 })
             })
         })
     })
+}
+
+/// The transpose of a matrix with so many rows.
+pub fn flipped(matrix: &[f64], rows: usize) -> Vec<f64> {
+    let columns = matrix.len() / rows;
+    build([columns, rows], |[i, j]| matrix[j * columns + i])
 }

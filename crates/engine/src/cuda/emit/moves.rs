@@ -131,21 +131,21 @@ impl Emitter<'_> {
 
     fn im2col(&mut self, window: &Window, node: &Node, spot: &Spot) -> String {
         let image = self.shape(node.args[0]).dims.clone();
-        let [oh, ow] = window.output([image[1], image[2]]);
+        let [oh, ow] = window.output([image[0], image[1]]);
         let [kh, kw] = window.kernel;
-        let column = self.unravel(&spot.dims[0], &[image[0], kh, kw]);
-        let place = self.unravel(&spot.dims[1], &[oh, ow]);
+        let place = self.unravel(&spot.dims[0], &[oh, ow]);
+        let entry = self.unravel(&spot.dims[1], &[kh, kw, image[2]]);
         let mut at = |window_place: &Ix, offset: &Ix| {
             let scaled = self.times(window_place, window.stride);
             self.plus(&scaled, offset)
         };
-        let (y, x) = (at(&place[0], &column[1]), at(&place[1], &column[2]));
-        let (ky, ty, y) = self.within(&y, window.pad[0][0] as i64, image[1] as i64);
-        let (kx, tx, x) = self.within(&x, window.pad[1][0] as i64, image[2] as i64);
+        let (y, x) = (at(&place[0], &entry[0]), at(&place[1], &entry[1]));
+        let (ky, ty, y) = self.within(&y, window.pad[0][0] as i64, image[0] as i64);
+        let (kx, tx, x) = self.within(&x, window.pad[1][0] as i64, image[1] as i64);
         if ky == Some(false) || kx == Some(false) {
             return self.literal(0.0);
         }
-        let value = self.value(node.args[0], Spot { row: spot.row.clone(), dims: vec![column[0].clone(), y, x] });
+        let value = self.value(node.args[0], Spot { row: spot.row.clone(), dims: vec![y, x, entry[2].clone()] });
         self.chosen(&[(ky, ty), (kx, tx)], value)
     }
 
@@ -162,7 +162,7 @@ impl Emitter<'_> {
     /// The sum over the windows that cover a pixel.
     pub(super) fn col2im(&mut self, window: &Window, node: &Node, spot: &Spot) -> String {
         let image = &node.shape.dims;
-        let output = window.output([image[1], image[2]]);
+        let output = window.output([image[0], image[1]]);
         let [kh, kw] = window.kernel;
         let mut sum: Option<String> = None;
         for (ky, kx) in (0..kh).flat_map(|ky| (0..kw).map(move |kx| (ky, kx))) {
@@ -171,7 +171,7 @@ impl Emitter<'_> {
             for (axis, offset) in [(0, ky), (1, kx)] {
                 // pixel + pad − offset must be a multiple of the stride, and the multiple a window.
                 let shift = window.pad[axis][0] as i64 - offset as i64;
-                let shifted = self.plus(&spot.dims[axis + 1], &Ix::Number(shift));
+                let shifted = self.plus(&spot.dims[axis], &Ix::Number(shift));
                 let (known, test, safe) = self.within(&shifted, 0, (output[axis] * window.stride) as i64);
                 tests.push((known, test));
                 let rest = self.modulo(&safe, window.stride);
@@ -185,9 +185,9 @@ impl Emitter<'_> {
                 continue;
             }
             let flat = self.ravel(&places, &output);
-            let column =
-                self.ravel(&[spot.dims[0].clone(), Ix::Number(ky as i64), Ix::Number(kx as i64)], &[image[0], kh, kw]);
-            let value = self.value(node.args[0], Spot { row: spot.row.clone(), dims: vec![column, flat] });
+            let entry = self.times(&Ix::Number((ky * kw + kx) as i64), image[2]);
+            let entry = self.plus(&entry, &spot.dims[2]);
+            let value = self.value(node.args[0], Spot { row: spot.row.clone(), dims: vec![flat, entry] });
             let value = self.chosen(&tests, value);
             sum = Some(match sum {
                 None => value,
