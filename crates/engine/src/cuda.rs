@@ -6,6 +6,7 @@ mod arguments;
 mod compile;
 mod driver;
 mod emit;
+mod lower;
 mod nvrtc;
 mod parts;
 mod plan;

@@ -1,6 +1,7 @@
 //! A program for the GPU: its kernels as source, and where everything lives.
 
 use super::arguments::Arguments;
+use super::lower::lower;
 use super::parts::{Arithmetic, Kind, Partition};
 use super::write;
 use crate::cpu::{Named, pack};
@@ -101,9 +102,11 @@ pub(super) fn plan(
     replicas: usize,
     arithmetic: Arithmetic,
 ) -> Plan {
-    let outputs: Vec<Id> = outputs.iter().map(|e| e.id).collect();
-    let updates: Vec<(Id, Id)> = updates.iter().map(|(v, e)| (v.id, e.id)).collect();
-    let partition = Partition::new(graph.nodes().clone(), outputs, updates, replicas, arithmetic);
+    let mut outputs: Vec<Id> = outputs.iter().map(|e| e.id).collect();
+    let mut updates: Vec<(Id, Id)> = updates.iter().map(|(v, e)| (v.id, e.id)).collect();
+    let ends = updates.iter_mut().flat_map(|(v, e)| [v, e]);
+    let nodes = lower(&graph.nodes(), &mut outputs.iter_mut().chain(ends).collect::<Vec<_>>());
+    let partition = Partition::new(nodes, outputs, updates, replicas, arithmetic);
     let mut plan = Plan::default();
     let names = plan.place(&partition);
     for level in 0..partition.levels() {

@@ -345,7 +345,8 @@ struct Block {
     }
   }
 
-  // Entries (x0.., k0..) below (xlen, klen), zeros beyond. `load` gives an address, copied without waiting, or a value.
+  // Entries (x0.., k0..) below (xlen, klen), zeros beyond. `load` gives an address, copied without waiting, and may say that
+  // nothing is there; or it gives a value.
   template <int HOW, class Load>
   static __device__ __forceinline__ void fill(real* to, int x0, int xlen, int k0, int klen, Load load) {
     constexpr int V = HOW == BY_FOUR ? 4 : 1, COUNT = BX * BK / V;
@@ -354,12 +355,12 @@ struct Block {
       const int e = turn * THREADS + threadIdx.x;
       if (COUNT % THREADS != 0 && e >= COUNT) break;
       const int x = KFAST ? e / (BK / V) : e % (BX / V) * V, k = KFAST ? e % (BK / V) * V : e / (BX / V);
-      const bool inside = k0 + k < klen && x0 + x < xlen;
+      bool inside = k0 + k < klen && x0 + x < xlen;
       if constexpr (HOW == COMPUTED) {
         to[at(x, k)] = inside ? load(x0 + x, k0 + k) : real(0);
       } else {
         u32 target = (u32)__cvta_generic_to_shared(to + at(x, k));
-        const void* source = load(inside ? x0 + x : 0, inside ? k0 + k : 0);
+        const void* source = load(inside ? x0 + x : 0, inside ? k0 + k : 0, inside);
         if constexpr (HOW == BY_FOUR)
           asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source), "r"(inside ? 16 : 0));
         else

@@ -1,9 +1,10 @@
-//! Operands that lie in a buffer with fixed distances between their entries: these are copied four at a time.
+//! Operands that lie in a buffer with fixed distances between their entries, or are windows of an image that does: these are
+//! copied four at a time.
 
 use super::parts::{Partition, Place};
 use super::product::{Product, Rows, Term};
 use crate::graph::Id;
-use crate::op::Op;
+use crate::op::{Op, Window};
 
 /// Distances in a buffer.
 #[derive(Clone, Debug)]
@@ -22,6 +23,18 @@ pub(super) struct Direct {
     pub lead: Vec<usize>,
     pub x: usize,
     pub k: usize,
+}
+
+/// An operand of a product that is windows of images: which entry of which window stands at (x, k).
+#[derive(Clone, Debug)]
+pub(super) struct Windowed {
+    pub root: Id,
+    from: Strided,
+    window: Window,
+    /// Height, width and channels of an image.
+    image: [usize; 3],
+    /// True if windows are counted by k, their entries by x.
+    contracts: bool,
 }
 
 impl Partition {
@@ -86,6 +99,56 @@ impl Partition {
             (if rowed { joined(own.0, own.1)? } else { own.1 }, own.2)
         };
         Some(Direct { root: s.root, offset: s.offset, lead: s.dims[..r - 2].to_vec(), x, k })
+    }
+
+    /// One side of a product as windows, if it is.
+    pub(super) fn windowed(&self, term: &Term, left: bool) -> Option<Windowed> {
+        let id = if left { term.left } else { term.right };
+        let node = self.node(id);
+        let &Op::Im2col(window) = &node.op else { return None };
+        let from = self.strided(node.args[0])?;
+        let image = &self.node(node.args[0]).shape.dims;
+        let known = self.place(None, id) == Place::Inline && from.dims[2] == 1 && (left || term.contracts);
+        known.then(|| Windowed {
+            root: from.root,
+            from,
+            window,
+            image: [image[0], image[1], image[2]],
+            contracts: term.contracts,
+        })
+    }
+}
+
+impl Windowed {
+    /// True if k runs along memory; false: x does.
+    pub fn k_is_fast(&self) -> bool {
+        !self.contracts
+    }
+
+    /// True if four entries of a window can be copied at once.
+    pub fn by_four(&self, per_replica: usize) -> bool {
+        let Strided { offset, row, dims, .. } = &self.from;
+        [self.image[2], *offset, *row, dims[0], dims[1], per_replica].iter().all(|n| n.is_multiple_of(4))
+    }
+
+    /// The address of entry (x, k); outside of the image there is none.
+    pub fn load(&self) -> String {
+        let Window { kernel: [_, kw], stride, pad: [[top, _], [left, _]] } = self.window;
+        let [h, w, c] = self.image;
+        let [oh, ow] = self.window.output([h, w]);
+        let (place, entry) = if self.contracts { ("k", "x") } else { ("x", "k") };
+        let Strided { root, offset, row, dims } = &self.from;
+        let whole = oh * ow;
+        format!(
+            "[&](int x, int k, bool& inside) {{\n\
+             const int pixel = {place} % {whole}, tap = {entry} / {c};\n\
+             const int line = pixel / {ow} * {stride} + tap / {kw} - {top};\n\
+             const int column = pixel % {ow} * {stride} + tap % {kw} - {left};\n\
+             inside = inside && (u32)line < {h}u && (u32)column < {w}u;\n\
+             const i64 at = (i64)({place} / {whole}) * {row} + line * {} + column * {} + {entry} % {c};\n\
+             return b@{root} + p@{root} + {offset} + (inside ? at : 0);\n}}",
+            dims[0], dims[1],
+        )
     }
 }
 

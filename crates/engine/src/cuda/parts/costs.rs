@@ -12,6 +12,8 @@ struct Demand {
     uses: usize,
     /// An entry is read many times over, as in a product.
     often: bool,
+    /// Windows of it are copied by address.
+    windows: bool,
     /// How many entries of a user share one entry.
     repeat: usize,
 }
@@ -79,6 +81,7 @@ impl Partition {
             work[id] = if leaf { 1 } else { (args + own_cost(&node.op)).saturating_mul(self.turns(node)) };
             let d = demands[id];
             let dear = (d.often && work[id] > CHEAP)
+                || (d.windows && work[id] > 1)
                 || (d.uses >= 2 && work[id] > SHARED)
                 || (d.repeat >= 8 && work[id] > REPEATED)
                 || work[id] > DEAR;
@@ -116,11 +119,13 @@ impl Partition {
                 if renames(&node.op) {
                     d.uses += own.uses;
                     d.often |= own.often;
+                    d.windows |= own.windows;
                     d.repeat = d.repeat.max(own.repeat.max(1) * shared.max(1));
                     continue;
                 }
                 d.uses += 1;
-                d.often |= matches!(node.op, Op::Matmul | Op::Contract | Op::Kth(_) | Op::Scatter | Op::Im2col(_));
+                d.often |= matches!(node.op, Op::Matmul | Op::Contract | Op::Kth(_) | Op::Scatter);
+                d.windows |= matches!(node.op, Op::Im2col(_));
                 d.repeat = d.repeat.max(if node.op == Op::Gather && k == 1 { shared } else { 1 });
             }
         }

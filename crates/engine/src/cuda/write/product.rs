@@ -4,6 +4,7 @@ use super::{Code, Needs, Writer, lead, single_spot};
 use crate::cuda::emit::Ix;
 use crate::cuda::parts::{named_spot, quad_spots, row_spots};
 use crate::cuda::product::{Product, Rows, Term};
+use crate::graph::Id;
 use std::fmt::Write;
 
 /// One side of a term: how its entries are copied, whether k is contiguous, and the function that has them.
@@ -120,6 +121,13 @@ impl Writer<'_> {
     fn loader(&self, p: &Product, term: &Term, left: bool, lead: &[Ix], needs: &mut Needs) -> Loader {
         let id = if left { term.left } else { term.right };
         let width = if left { p.geometry.height() } else { p.geometry.width() };
+        let single = self.partition.arithmetic.single;
+        let size = |root: Id| self.partition.node(root).shape.len();
+        if let Some(windows) = self.partition.windowed(term, left) {
+            needs.reads.insert(windows.root);
+            let how = if single && windows.by_four(size(windows.root)) { "BY_FOUR" } else { "SINGLY" };
+            return Loader { how, fast: windows.k_is_fast(), load: windows.load() };
+        }
         let direct = self.partition.direct(p, term, left);
         let fast = direct.as_ref().is_some_and(|d| d.k_is_fast());
         if let Some(d) = direct {
@@ -128,10 +136,9 @@ impl Writer<'_> {
             for (ix, stride) in lead.iter().zip(&d.lead) {
                 let _ = write!(address, " + {} * {stride}", ix.text());
             }
-            let by_four = self.partition.arithmetic.single
-                && d.by_four(width, term.depth, self.partition.node(d.root).shape.len());
+            let by_four = single && d.by_four(width, term.depth, size(d.root));
             let how = if by_four { "BY_FOUR" } else { "SINGLY" };
-            return Loader { how, fast, load: format!("[&](int x, int k) {{ return {address}; }}") };
+            return Loader { how, fast, load: format!("[&](int x, int k, bool&) {{ return {address}; }}") };
         }
         let mut value = String::new();
         let body = self.scope(needs, "l", |e| {

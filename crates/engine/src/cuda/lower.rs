@@ -1,0 +1,161 @@
+//! A program as a GPU likes it: the same values from other operations, before the program is cut into parts.
+//!
+//! Windows that are added up become sums over windows: a product followed by `col2im` would write every entry of every
+//! window, many times the image. The pixels of one remainder (modulo the stride) are a convolution of their own, whose windows
+//! are copied while it is computed. And elementwise work on a value under other axes is done under the axes that the value was computed
+//! with, so that it can be done while the value is at hand.
+
+use super::parts::space;
+use crate::graph::{Id, Node};
+use crate::op::{Op, Window};
+use crate::shape::Shape;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The program's nodes, and where the old ones went.
+pub(super) fn lower(old: &[Node], roots: &mut [&mut Id]) -> Vec<Node> {
+    let mut lowered = Lowered::default();
+    let mut moved: Vec<Id> = Vec::with_capacity(old.len());
+    for node in old {
+        let args: Vec<Id> = node.args.iter().map(|&a| moved[a as usize]).collect();
+        let node = Node { op: node.op.clone(), args, shape: node.shape.clone() };
+        let id = lowered.summed(&node).or_else(|| lowered.regrouped(&node)).unwrap_or_else(|| lowered.put(node));
+        moved.push(id);
+    }
+    roots.iter_mut().for_each(|root| **root = moved[**root as usize]);
+    lowered.nodes
+}
+
+#[derive(Default)]
+struct Lowered {
+    nodes: Vec<Node>,
+    index: HashMap<Node, Id>,
+}
+
+/// Pixels of one remainder along one axis: the windows of what is added up that reach them.
+struct Phase {
+    /// Which entries of the old window they meet, first to last.
+    entries: Vec<usize>,
+    pad: [usize; 2],
+}
+
+/// The phases of an axis, by remainder, if all have as many pixels.
+fn phases(kernel: usize, stride: usize, before: usize, length: usize, windows: usize) -> Option<Vec<Phase>> {
+    if stride == 0 || !length.is_multiple_of(stride) {
+        return None;
+    }
+    let phase = |remainder: usize| {
+        // Pixel y is entry first + stride·j of window last − j, where y + before = stride·last + first.
+        let first = (remainder + before) % stride;
+        let taps = kernel.checked_sub(first).filter(|&left| left > 0)?.div_ceil(stride);
+        let last = |pixel: usize| (pixel + before) / stride;
+        let pad = [(taps - 1).checked_sub(last(remainder))?, (last(length - stride + remainder) + 1).checked_sub(windows)?];
+        Some(Phase { entries: (0..taps).rev().map(|j| first + stride * j).collect(), pad })
+    };
+    (0..stride).map(phase).collect()
+}
+
+impl Lowered {
+    fn put(&mut self, node: Node) -> Id {
+        if let Some(&id) = self.index.get(&node) {
+            return id;
+        }
+        let id = self.nodes.len() as Id;
+        self.nodes.push(node.clone());
+        self.index.insert(node, id);
+        id
+    }
+
+    fn node(&self, id: Id) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    /// The same rows with axes of other lengths.
+    fn unary(&mut self, op: Op, arg: Id, dims: Vec<usize>) -> Id {
+        let shape = self.node(arg).shape.with_dims(dims);
+        self.put(Node { op, args: vec![arg], shape })
+    }
+
+    /// The value that a reshaped one is.
+    fn source(&self, id: Id) -> Id {
+        if self.node(id).op == Op::Reshape { self.node(id).args[0] } else { id }
+    }
+
+    fn reshape(&mut self, arg: Id, dims: &[usize]) -> Id {
+        let source = self.node(self.source(arg));
+        let shape = source.shape.with_dims(dims);
+        match source.op {
+            _ if source.shape.dims == dims => self.source(arg),
+            Op::Fill(bits) => self.put(Node { op: Op::Fill(bits), args: vec![], shape }),
+            _ => self.put(Node { op: Op::Reshape, args: vec![self.source(arg)], shape }),
+        }
+    }
+
+    fn concat(&mut self, args: Vec<Id>, axis: usize) -> Id {
+        if let [only] = args[..] {
+            return only;
+        }
+        let mut shape = self.node(args[0]).shape.clone();
+        shape.dims[axis] = args.iter().map(|&a| self.node(a).shape.dims[axis]).sum();
+        self.put(Node { op: Op::Concat { axis }, args, shape })
+    }
+
+    /// Windows added up, if they are a product: a product for each remainder, interleaved.
+    fn summed(&mut self, node: &Node) -> Option<Id> {
+        let &Op::Col2im(Window { kernel: [kh, kw], stride, pad }) = &node.op else { return None };
+        let product = self.node(node.args[0]);
+        let [h, w, c] = node.shape.dims[..] else { return None };
+        if product.op != Op::Matmul || self.node(product.args[1]).shape.rows.is_some() {
+            return None;
+        }
+        let (left, right) = (product.args[0], product.args[1]);
+        let window = Window { kernel: [kh, kw], stride, pad };
+        let [oh, ow] = window.output([h, w]);
+        let inner = self.node(right).shape.dims[0];
+        let columns = phases(kw, stride, pad[1][0], w, ow)?;
+        let bands = phases(kh, stride, pad[0][0], h, oh)?;
+        let image = self.reshape(left, &[oh, ow, inner]);
+        let taps = self.reshape(right, &[inner, kh * kw, c]);
+        let taps = self.unary(Op::Transpose(vec![1, 0, 2]), taps, vec![kh * kw, inner, c]);
+        let mut rows = vec![];
+        for band in &bands {
+            let mut pieces = vec![];
+            for column in &columns {
+                let window =
+                    Window { kernel: [band.entries.len(), column.entries.len()], stride: 1, pad: [band.pad, column.pad] };
+                let place = |y: &usize| column.entries.iter().map(move |x| ((y * kw + x) as f64).to_bits()).collect::<Vec<_>>();
+                let chosen: Vec<u64> = band.entries.iter().flat_map(place).collect();
+                let count = chosen.len();
+                let chosen = Node { op: Op::Table(Arc::from(chosen)), args: vec![], shape: Shape::whole([count]) };
+                let chosen = self.put(chosen);
+                let weights = Node { op: Op::Gather, args: vec![taps, chosen], shape: Shape::whole([count, inner, c]) };
+                let weights = self.put(weights);
+                let weights = self.reshape(weights, &[count * inner, c]);
+                let places = h / stride * (w / stride);
+                let windows = self.unary(Op::Im2col(window), image, vec![places, count * inner]);
+                let shape = self.node(windows).shape.with_dims([places, c]);
+                let piece = self.put(Node { op: Op::Matmul, args: vec![windows, weights], shape });
+                pieces.push(self.reshape(piece, &[h / stride, 1, w / stride, 1, c]));
+            }
+            rows.push(self.concat(pieces, 3));
+        }
+        let image = self.concat(rows, 1);
+        Some(self.reshape(image, &[h, w, c]))
+    }
+
+    /// Elementwise work on what has other axes by itself: done there.
+    fn regrouped(&mut self, node: &Node) -> Option<Id> {
+        if !matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Select | Op::StopGradient | Op::Pin) {
+            return None;
+        }
+        let made = |id: &Id| !self.node(*id).args.is_empty() && self.node(*id).op != Op::Broadcast;
+        let latest = node.args.iter().map(|&a| self.source(a)).filter(made).max()?;
+        let shape = self.node(latest).shape.clone();
+        if shape.rows != node.shape.rows || space(&shape) == space(&node.shape) {
+            return None;
+        }
+        let args = node.args.iter().map(|&a| self.reshape(a, &shape.dims)).collect();
+        let own = self.put(Node { op: node.op.clone(), args, shape });
+        Some(self.reshape(own, &node.shape.dims))
+    }
+}
