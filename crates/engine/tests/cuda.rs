@@ -258,7 +258,7 @@ fn long_sums_over_rows_are_cut_into_pieces_of_large_tiles_for_any_number_of_repl
         let sources = g.cuda_source::<f32>(&[x.contract(y)], &[], &Options { replicas, ..cpu() });
         let plan = sources.last().expect("a summary");
         println!("{replicas}: {plan}");
-        assert!(plan.contains("tile 64×64") && !plan.contains(" 1 splits"), "{replicas} replicas: {plan}");
+        assert!(plan.contains("tile 128×112") && !plan.contains(" 1 splits"), "{replicas} replicas: {plan}");
     }
 }
 

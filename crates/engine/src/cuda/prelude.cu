@@ -324,27 +324,6 @@ struct Block {
   static constexpr int PITCH = KFAST ? BK + 8 : BX + 4, SIZE = KFAST ? BX * PITCH : BK * PITCH;
   static __device__ __forceinline__ int at(int x, int k) { return KFAST ? x * PITCH + k : k * PITCH + x; }
 
-  // Rounds the entries that this thread has copied, once they are there, to what tensor cores read.
-  template <int HOW>
-  static __device__ __forceinline__ void round(float* to) {
-    constexpr int V = HOW == BY_FOUR ? 4 : 1, COUNT = BX * BK / V;
-#pragma unroll
-    for (int turn = 0; turn < (COUNT + THREADS - 1) / THREADS; turn++) {
-      const int e = turn * THREADS + threadIdx.x;
-      if (COUNT % THREADS != 0 && e >= COUNT) break;
-      const int x = KFAST ? e / (BK / V) : e % (BX / V) * V, k = KFAST ? e % (BK / V) * V : e / (BX / V);
-      float* entry = to + at(x, k);
-      if constexpr (HOW == BY_FOUR) {
-        Four four = *(const Four*)entry;
-#pragma unroll
-        for (int i = 0; i < 4; i++) four.x[i] = rounded(four.x[i]);
-        *(Four*)entry = four;
-      } else {
-        *entry = rounded(*entry);
-      }
-    }
-  }
-
   // Entries (x0.., k0..) below (xlen, klen), zeros beyond. `load` gives an address, copied without waiting, and may say that
   // nothing is there; or it gives a value.
   template <int HOW, class Load>
@@ -374,7 +353,6 @@ struct Block {
 // A tile of a product, C[m][n] += Σ_k A(m, k)·B(k, n), by scalars: a thread has 4 × 4 entries of a slice of k.
 template <int BM, int BN, int BK>
 struct Scalars {
-  static constexpr bool ROUNDED = false;
   static constexpr int M = BM, N = BN, K = BK, TM = 4, TN = 4, PLACES = (BM / TM) * (BN / TN), SLICES = THREADS / PLACES;
   real c[TM][TN];
 
@@ -420,8 +398,6 @@ FN u32 low_part(float x, u32 high) { return __float_as_uint(x - __uint_as_float(
 // Warps are WM × WN places and slices of k. Fragments take k in the order 0, 2, 4, 6 | 1, 3, 5, 7, so that pairs lie together.
 template <int BM, int BN, int BK, int WM, int WN, int PRODUCTS>
 struct Tensors {
-  // In large tiles several warps read an entry, so it is rounded before.
-  static constexpr bool ROUNDED = PRODUCTS == 1 && BM * BN >= 4096;
   static constexpr int M = BM, N = BN, K = BK, SLICES = THREADS / 32 / (WM * WN), TM = BM / WM / 16, TN = BN / WN / 8;
   float c[TM][TN][4];
 
@@ -443,7 +419,7 @@ struct Tensors {
         high[q] = high_part(v[q]);
         low[q] = low_part(v[q], high[q]);
       } else {
-        high[q] = __float_as_uint(ROUNDED ? v[q] : rounded(v[q]));
+        high[q] = __float_as_uint(rounded(v[q]));
       }
     }
   }
@@ -519,14 +495,6 @@ FN void fetch(real* to, int m0, int M, int n0, int N, int k0, int kto, A a, B b)
 FN void arrived() {
   asm volatile("cp.async.commit_group; cp.async.wait_group 0;" ::: "memory");
 }
-// Each thread makes ready what it has copied itself; then others may read it.
-template <class Tile, int HA, bool KA, int HB, bool KB>
-FN void prepare(real* block) {
-  if constexpr (Tile::ROUNDED) {
-    Block<Tile::M, Tile::K, KA>::template round<HA>(block);
-    Block<Tile::N, Tile::K, KB>::template round<HB>(block + Block<Tile::M, Tile::K, KA>::SIZE);
-  }
-}
 template <bool KA, bool KB, class Tile>
 FN void multiply(Tile& tile, const real* from) {
   tile.template multiply<KA, KB>(from, from + Block<Tile::M, Tile::K, KA>::SIZE);
@@ -541,7 +509,6 @@ FN void accumulate(Tile& tile, real* shared, int m0, int M, int n0, int N, int k
   for (int k0 = kfrom - AHEAD * Tile::K; k0 < kto; k0 += Tile::K) {
     if (k0 >= kfrom) {
       asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1) : "memory");
-      prepare<Tile, HA, KA, HB, KB>(shared + full * STAGE);
       __syncthreads(); // this block is there, and the one before it is read
     }
     if (k0 + AHEAD * Tile::K < kto)

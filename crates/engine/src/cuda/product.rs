@@ -105,7 +105,7 @@ pub(super) struct Product {
     pub splits: usize,
 }
 
-/// Multiprocessors to be filled: those of a large card. Fixed, so that results do not depend on the card.
+/// Multiprocessors to be filled: those of an H200. Fixed, so that results do not depend on the card.
 const FILL: usize = 132;
 
 impl Product {
@@ -195,18 +195,39 @@ impl Product {
     }
 }
 
-/// Tiles by tensor cores: height, width, warps along each.
-const TENSORS: [(usize, usize, usize, usize); 7] =
-    [(16, 8, 1, 1), (16, 16, 1, 1), (32, 32, 1, 2), (64, 8, 4, 1), (64, 16, 4, 1), (16, 64, 1, 4), (64, 64, 2, 4)];
-/// From which length on k is worth cutting.
-const LONG: usize = 2048;
-/// Bytes of shared memory that a small tile may take.
-const WHOLE: usize = 114 << 10;
+/// Tiles by tensor cores: height, width, warps along each; and for large ones the nanoseconds that a step of k was measured to
+/// take on an H200, with TF32 and with f32.
+type Tensors = (usize, usize, usize, usize, Option<[f64; 2]>);
+const TENSORS: [Tensors; 10] = [
+    (16, 8, 1, 1, None),
+    (16, 16, 1, 1, None),
+    (32, 32, 1, 2, None),
+    (64, 8, 4, 1, None),
+    (64, 16, 4, 1, None),
+    (16, 64, 1, 4, None),
+    (64, 64, 2, 2, Some([16.0, 22.5])),
+    (128, 64, 4, 2, Some([29.0, 42.0])),
+    (128, 112, 4, 2, Some([36.0, 60.0])),
+    (128, 128, 2, 2, Some([39.0, 68.0])),
+];
 /// Tiles by scalars.
 const SCALARS: [(usize, usize); 5] = [(16, 16), (16, 4), (64, 4), (32, 32), (64, 64)];
+/// Bytes of shared memory that two blocks may take each.
+const WHOLE: usize = 114 << 10;
+/// Nanoseconds until a large tile is under way.
+const LARGE: f64 = 2000.0;
+/// Nanoseconds until the pieces of a sum are added up by a kernel of its own, and bytes that it moves in each.
+const SUMMED: f64 = 2500.0;
+const MOVED: f64 = 2500.0;
 
-/// The tile that should be done first, by a model: blocks take turns on the multiprocessors, each loads its operands and
-/// multiplies them. If k is long and large tiles are few, k is cut among blocks.
+/// A tile, and how long a step of k takes if that was measured.
+struct Candidate {
+    tile: Tile,
+    step: Option<f64>,
+}
+
+/// The tile, and the number of pieces that k is cut into, that should be done first by a model: blocks take turns on the
+/// multiprocessors, each loads its operands and multiplies them.
 fn choose(
     g: &Geometry,
     batch: usize,
@@ -219,7 +240,7 @@ fn choose(
         // All of k on its way at once, if that leaves room for several blocks; else a few blocks of k at a time.
         let whole = Tile { m, n, k: depth.next_multiple_of(8), stages: 1, warps };
         let size = if single { 4 } else { 8 };
-        let room = if m * n <= 256 { WHOLE } else { WHOLE * 2 / 3 };
+        let room = if (512..8192).contains(&(m * n)) { WHOLE * 2 / 3 } else { WHOLE };
         if whole.shared(terms) * size <= room {
             return whole;
         }
@@ -231,31 +252,44 @@ fn choose(
         };
         Tile { k, stages: if single { 3 } else { 2 }, ..whole }
     };
+    let fast = precision == Precision::Tf32;
+    let tensors = |&(m, n, wm, wn, steps): &Tensors| Candidate {
+        tile: tile(m, n, Some((wm, wn))),
+        step: steps.map(|[tf32, f32]| if fast { tf32 } else { f32 }),
+    };
+    let scalars = |&(m, n): &(usize, usize)| Candidate { tile: tile(m, n, None), step: None };
+    let candidates: Vec<Candidate> =
+        if single { TENSORS.iter().map(tensors).collect() } else { SCALARS.iter().map(scalars).collect() };
     let count = |t: &Tile| batch * height.div_ceil(t.m) * width.div_ceil(t.n);
-    // Nanoseconds for each step of k: loads from the second-level cache, which all multiprocessors share, and products.
-    let speed = if precision == Precision::Tf32 { 0.0015 } else { 0.0035 };
-    let cost = |t: &Tile| {
-        let share = (count(t) as f64 / FILL as f64).clamp(0.36, 1.0);
-        let step = 0.096 * share * (t.m + t.n) as f64 + speed * (t.m * t.n) as f64;
-        let waits = if t.stages == 1 { 2 } else { depth.div_ceil(t.k) };
-        (count(t).div_ceil(FILL) * depth) as f64 * step + 300.0 * waits as f64
+    let cost = |c: &Candidate, splits: usize| {
+        let (t, blocks, piece) = (&c.tile, splits * count(&c.tile), depth.div_ceil(splits));
+        let (turns, size) = (blocks as f64 / FILL as f64, (t.m * t.n) as f64);
+        let bytes = (8 * splits * batch * height * width) as f64;
+        let summed = if splits > 1 { SUMMED + bytes / MOVED } else { 0.0 };
+        summed
+            + match c.step {
+                Some(step) => {
+                    // The last turn may be short of blocks, unless other work of the kernel takes their places.
+                    let turns = (turns.ceil() + turns) / 2.0;
+                    // The largest tiles have a multiprocessor for themselves: nothing hides how they end.
+                    let ending = size * if size > 8192.0 { 0.3 } else { 0.2 };
+                    turns * (piece as f64 * step + ending) + LARGE
+                }
+                None => {
+                    // Loads from the second-level cache, which all multiprocessors share, and products.
+                    let speed = if fast { 0.0015 } else { 0.0035 };
+                    let step = 0.096 * turns.clamp(0.36, 1.0) * (t.m + t.n) as f64 + speed * size;
+                    let waits = if t.stages == 1 { 2 } else { piece.div_ceil(t.k) };
+                    turns.ceil() * piece as f64 * step + 300.0 * waits as f64
+                }
+            }
     };
-    let tiles: Vec<Tile> = match single {
-        true => TENSORS.iter().map(|&(m, n, wm, wn)| tile(m, n, Some((wm, wn)))).collect(),
-        false => SCALARS.iter().map(|&(m, n)| tile(m, n, None)).collect(),
-    };
-    let best = |tiles: &mut dyn Iterator<Item = Tile>| tiles.min_by(|a, b| cost(a).total_cmp(&cost(b)));
     // A row of data is finished by one thread if the tile holds all of it.
     let whole_rows = g.rows == Rows::Left && g.m == 1 && width <= NARROW;
-    // Large tiles need many blocks to hide each other's waits: found by measuring.
-    let fits = |t: &Tile| (!whole_rows || t.n >= width) && (t.m * t.n <= 1024 || count(t) >= 2 * FILL);
-    let chosen = best(&mut tiles.iter().copied().filter(fits)).unwrap_or(tiles[0]);
-    // A long k is cut, so that tiles can be large (small ones load each operand many times) and still fill the card.
-    let large = |t: &Tile| t.stages > 1 && t.m <= height.next_multiple_of(16) && t.n <= width.next_multiple_of(16);
-    let largest = tiles.iter().copied().filter(large).max_by_key(|t| t.m * t.n).unwrap_or(chosen);
-    if depth >= LONG && !whole_rows && count(&largest) < 2 * FILL {
-        let splits = (2 * FILL).div_ceil(count(&largest)).min(depth.div_ceil(8 * largest.k)).max(1);
-        return (largest, splits);
-    }
-    (chosen, 1)
+    let all = candidates.iter().filter(|c| !whole_rows || c.tile.n >= width).flat_map(|c| {
+        let most = if whole_rows || c.tile.stages == 1 { 1 } else { (depth / (4 * c.tile.k)).clamp(1, 2 * FILL) };
+        (1..=most).map(move |splits| (c, splits))
+    });
+    let best = all.min_by(|a, b| cost(a.0, a.1).total_cmp(&cost(b.0, b.1)));
+    best.map_or((candidates[0].tile, 1), |(c, splits)| (c.tile, splits))
 }

@@ -25,13 +25,16 @@ pub(super) struct Reduce {
     pub maximum: bool,
     /// Entries that meet in one output.
     pub length: usize,
-    /// Threads that share an output: 8, 32 or 256.
+    /// Threads that share an output: 1, 8, 32 or 256.
     pub lanes: usize,
     /// True if they are neighbours, since what they read is.
     pub fast: bool,
     /// Into how many pieces the entries are cut, each reduced by blocks of its own.
     pub splits: usize,
 }
+
+/// As many outputs as threads that fill a card.
+const MANY: usize = 1 << 16;
 
 impl Reduce {
     pub fn new(nodes: &[Node], id: Id, replicas: usize) -> Self {
@@ -63,14 +66,15 @@ impl Reduce {
         Reduce { over, maximum, length, lanes, fast, splits }
     }
 
-    /// What sums up the pieces of a product.
-    pub fn partials(splits: usize, factor: f64) -> Self {
+    /// What sums up the pieces of a product with so many outputs.
+    pub fn partials(splits: usize, factor: f64, outputs: usize) -> Self {
         let over = Over::Partials(factor.to_bits());
-        Reduce { over, maximum: false, length: splits, lanes: 8, fast: false, splits: 1 }
+        let lanes = if outputs < MANY { 8 } else { 1 };
+        Reduce { over, maximum: false, length: splits, lanes, fast: false, splits: 1 }
     }
 
     /// What joins the pieces of this one.
     pub fn rest(&self) -> Self {
-        Reduce { maximum: self.maximum, ..Self::partials(self.splits, 1.0) }
+        Reduce { maximum: self.maximum, ..Self::partials(self.splits, 1.0, 1) }
     }
 }

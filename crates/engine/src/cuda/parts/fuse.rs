@@ -91,7 +91,8 @@ impl Partition {
         let number = self.parts.len();
         let (kind, partial) = if product {
             let p = Product::new(&self.nodes, terms, self.replicas, self.arithmetic);
-            let partial = (p.splits > 1).then(|| Reduce::partials(p.splits, p.factor()));
+            let outputs = self.replicas * shape.len();
+            let partial = (p.splits > 1).then(|| Reduce::partials(p.splits, p.factor(), outputs));
             (Kind::Product(p), partial)
         } else {
             let r = Reduce::new(&self.nodes, first, self.replicas);

@@ -38,7 +38,7 @@ impl Writer<'_> {
             whole = tiles * p.splits,
         );
         let name = t.name(self.partition.arithmetic.precision);
-        let (mut fetches, mut ready, mut products) = (String::new(), String::new(), String::new());
+        let (mut fetches, mut products) = (String::new(), String::new());
         let mut scale = p.terms[0].scale;
         for (i, term) in p.terms.iter().enumerate() {
             let (left, right) = (
@@ -55,7 +55,6 @@ impl Writer<'_> {
             if t.stages == 1 {
                 let at = format!("shared + {}", i * t.stage());
                 let _ = writeln!(fetches, "fetch<{name}, {how}>({at}, {size}, 0, {}, {loads});", term.depth);
-                let _ = writeln!(ready, "prepare<{name}, {how}>({at});");
                 let _ = writeln!(products, "multiply<{}, {}>(tile, {at});", left.fast, right.fast);
             } else {
                 let (range, test) = p.range(term);
@@ -67,7 +66,7 @@ impl Writer<'_> {
             }
         }
         if t.stages == 1 {
-            let _ = write!(fetches, "arrived();\n{ready}__syncthreads();\n");
+            fetches.push_str("arrived();\n__syncthreads();\n");
             products.push_str("__syncthreads();\n");
         }
         let mut rest = format!("{name} tile = {{}};\n{fetches}{products}");
