@@ -226,24 +226,27 @@ proptest! {
 
 #[test]
 fn a_convolution_with_rows_runs_in_tiles() {
-    let g = Graph::new();
     let window = Window { kernel: [3, 2], stride: 2, pad: [[1, 1]; 2] };
-    let x = g.input_rows("x", 21, [6, 5, 2]);
-    let w = g.variable("w", [12, 4]);
-    let y = x.conv2d(w, window).tanh();
-    let back = y.conv2d_transpose(w.t(), window, [6, 5, 2]);
-    let loss = back.square().sum_all().mean_rows();
-    let outputs = [y, back, loss, grad(loss, &[w])[0], grad(loss, &[x])[0]];
-    let mut normals = Stream::new(Key::new(1, 0), 0);
-    let mut draw = |n: usize| (0..n).map(|_| normals.normal()).collect::<Vec<f64>>();
-    let (xs, ws) = (draw(21 * 60), draw(48));
-    let mut state = State::new(1);
-    state.set("w", &ws, 48);
-    let mut program = g.compile::<f64>(&outputs, &[], &Options::default());
-    program.run(&mut state, &[("x", &xs)], CLOCK);
-    let plain = reference::evaluate(&outputs, &[("x", xs.clone()), ("w", ws)].into(), 0, 0, 0);
-    for (k, expected) in plain.iter().enumerate() {
-        assert!(within_rounding(program.output(k), expected, 1e4), "{:?}", outputs[k]);
+    // With one channel the last axis of the image tells nothing about where its neighbours are.
+    for channels in [1, 2] {
+        let g = Graph::new();
+        let x = g.input_rows("x", 21, [30 * channels]);
+        let w = g.variable("w", [6 * channels, 4]);
+        let y = x.reshape([6, 5, channels]).conv2d(w, window).tanh();
+        let back = y.conv2d_transpose(w.t(), window, [6, 5, channels]);
+        let loss = back.square().sum_all().mean_rows();
+        let outputs = [y, back, loss, grad(loss, &[w])[0], grad(loss, &[x])[0]];
+        let mut normals = Stream::new(Key::new(1, 0), 0);
+        let mut draw = |n: usize| (0..n).map(|_| normals.normal()).collect::<Vec<f64>>();
+        let (xs, ws) = (draw(21 * 30 * channels), draw(24 * channels));
+        let mut state = State::new(1);
+        state.set("w", &ws, ws.len());
+        let mut program = g.compile::<f64>(&outputs, &[], &Options::default());
+        program.run(&mut state, &[("x", &xs)], CLOCK);
+        let plain = reference::evaluate(&outputs, &[("x", xs.clone()), ("w", ws)].into(), 0, 0, 0);
+        for (k, expected) in plain.iter().enumerate() {
+            assert!(within_rounding(program.output(k), expected, 1e4), "{channels} channels: {:?}", outputs[k]);
+        }
     }
 }
 

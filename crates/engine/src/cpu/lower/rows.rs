@@ -394,7 +394,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The distance between neighbouring features of a dense row value.
+/// The distance between neighbouring features of a dense row value; axes of length 1 say nothing about it.
 fn unit(array: &Array) -> usize {
-    array.strides.last().copied().unwrap_or(0)
+    array.dims.iter().zip(&array.strides).rev().find(|(d, _)| **d != 1).map_or(0, |(_, s)| *s)
 }
