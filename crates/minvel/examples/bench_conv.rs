@@ -34,7 +34,7 @@ fn learning(method: &str, batch: usize) -> Learning {
         },
         official: false,
     };
-    settings.learning([3, 32, 32]).unwrap_or_else(|why| panic!("{why}"))
+    settings.learning([32, 32, 3]).unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn main() {

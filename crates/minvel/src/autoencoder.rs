@@ -55,10 +55,10 @@ impl Autoencoder {
         hidden: &[usize],
         activation: Activation,
     ) -> Self {
-        Self::new(latent, posterior, likelihood, [1, 1, pixels], &Architecture::Dense(hidden.to_vec()), activation)
+        Self::new(latent, posterior, likelihood, [1, pixels, 1], &Architecture::Dense(hidden.to_vec()), activation)
     }
 
-    /// Networks of an architecture on both sides, for images of `[channels, height, width]`.
+    /// Networks of an architecture on both sides, for images of `[height, width, channels]`.
     pub fn new(
         latent: Arc<dyn Manifold>,
         posterior: Posterior,

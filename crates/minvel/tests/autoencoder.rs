@@ -70,7 +70,7 @@ fn small(kind: &str, posterior: &str, latent: &str, rate: f64) -> Learning {
     let settings = Settings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
     Learning {
         optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, rate),
-        ..settings.learning([1, 1, PIXELS]).unwrap()
+        ..settings.learning([1, PIXELS, 1]).unwrap()
     }
 }
 
@@ -112,7 +112,7 @@ fn networks_have_the_sizes_of_the_paper() {
     ];
     for (latent, posterior, encoder, decoder, energy) in cells {
         let kind = if energy > 0 { "conditional" } else { "divergence" };
-        let learning = settings(kind, posterior, latent).learning([1, 28, 28]).unwrap();
+        let learning = settings(kind, posterior, latent).learning([28, 28, 1]).unwrap();
         let model = &learning.model;
         assert_eq!(count(&model.encoder.parameters()), encoder, "{latent} {posterior}");
         assert_eq!(count(&model.decoder.parameters()), decoder, "{latent} {posterior}");
@@ -126,7 +126,7 @@ fn networks_have_the_sizes_of_the_paper() {
 
 #[test]
 fn weights_start_with_the_fans_of_their_own_layers() {
-    let learning = settings("divergence", "explicit", "sphere:8").learning([1, 28, 28]).unwrap();
+    let learning = settings("divergence", "explicit", "sphere:8").learning([28, 28, 1]).unwrap();
     let state: State<f64> = learning.start(2, 5);
     for p in learning.parameters() {
         let values = state.get(&p.name).unwrap();
@@ -454,7 +454,7 @@ fn train(learning: &Learning, mut state: State<f32>, steps: u32) -> State<f32> {
 fn replicas_trained_side_by_side_are_those_trained_alone() {
     for (kind, posterior, latent) in KINDS {
         let settings = Settings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
-        let learning = settings.learning([1, 1, PIXELS]).unwrap();
+        let learning = settings.learning([1, PIXELS, 1]).unwrap();
         let together = train(&learning, State::new(3), 5);
         for r in 0..3 {
             let alone = train(&learning, State::of_replicas(r..r + 1), 5);
@@ -590,17 +590,17 @@ fn settings_that_do_not_go_together_are_refused_by_name() {
         ("matching.step", |s| s.matching.step = f64::NAN),
         ("matching.penalty", |s| s.matching.penalty = -1.0),
     ];
-    assert!(settings("conditional", "implicit", "sphere:2").learning([1, 1, PIXELS]).is_ok());
+    assert!(settings("conditional", "implicit", "sphere:2").learning([1, PIXELS, 1]).is_ok());
     for (key, change) in cases {
         let mut settings = settings("conditional", "implicit", "sphere:2");
         change(&mut settings);
-        let why = settings.learning([1, 1, PIXELS]).unwrap_err().to_string();
+        let why = settings.learning([1, PIXELS, 1]).unwrap_err().to_string();
         assert!(why.contains(&format!("`{key}`")), "{key}: {why}");
     }
     let spos = |kind: &str, posterior: &str, latent: &str| {
         let mut settings = settings(kind, posterior, latent);
         settings.matching.flow = "spos".into();
-        settings.learning([1, 1, PIXELS])
+        settings.learning([1, PIXELS, 1])
     };
     assert!(spos("velocity", "point", "euclidean:2").is_ok());
     for (kind, posterior, latent) in [("velocity", "point", "sphere:2"), ("conditional", "implicit", "euclidean:2")] {

@@ -44,18 +44,19 @@ fn single(layer: Layer, image: &[f64]) -> [Vec<f64>; 3] {
 
 #[test]
 fn a_convolution_is_the_sum_over_its_window_at_every_second_pixel() {
-    let [c, h, w] = [2, 6, 4];
-    let image = numbers(Draw::Normal, c * h * w, 0);
-    let [got, weights, biases] = single(Layer::Convolution { image: [c, h, w], filters: 3 }, &image);
-    assert_eq!(got.len(), 3 * 3 * 2);
+    let [h, w, c] = [6, 4, 2];
+    let image = numbers(Draw::Normal, h * w * c, 0);
+    let filters = 3;
+    let [got, weights, biases] = single(Layer::Convolution { image: [h, w, c], filters }, &image);
+    assert_eq!(got.len(), 3 * 2 * filters);
     for (k, got) in got.iter().enumerate() {
-        let (f, y, x) = (k / 6, k / 2 % 3, k % 2);
+        let (y, x, f) = (k / (2 * filters), k / filters % 2, k % filters);
         let mut sum = biases[f];
-        for (tap, weight) in weights[f * c * 25..][..c * 25].iter().enumerate() {
-            let (channel, dy, dx) = (tap / 25, tap / 5 % 5, tap % 5);
+        for tap in 0..25 * c {
+            let (dy, dx, channel) = (tap / (5 * c), tap / c % 5, tap % c);
             let (row, column) = (2 * y + dy, 2 * x + dx);
             if (2..h + 2).contains(&row) && (2..w + 2).contains(&column) {
-                sum += weight * image[(channel * h + row - 2) * w + column - 2];
+                sum += weights[tap * filters + f] * image[((row - 2) * w + column - 2) * c + channel];
             }
         }
         assert!(within_ulps(*got, sum, 64.0), "pixel {k}: {got}, not {sum}");
@@ -64,23 +65,23 @@ fn a_convolution_is_the_sum_over_its_window_at_every_second_pixel() {
 
 #[test]
 fn a_transposed_convolution_spreads_windows_and_leaves_out_one_row_before_and_two_after() {
-    let [c, h, w] = [2, 3, 2];
-    let image = numbers(Draw::Normal, c * h * w, 0);
+    let [h, w, c] = [3, 2, 2];
+    let image = numbers(Draw::Normal, h * w * c, 0);
     let filters = 3;
-    let [got, weights, biases] = single(Layer::Transposed { image: [c, h, w], filters }, &image);
+    let [got, weights, biases] = single(Layer::Transposed { image: [h, w, c], filters }, &image);
     let (high, wide) = (2 * h + 3, 2 * w + 3);
-    let mut valid = vec![0.0; filters * high * wide];
+    let mut valid = vec![0.0; high * wide * filters];
     for (k, value) in image.iter().enumerate() {
-        let (channel, y, x) = (k / (h * w), k / w % h, k % w);
-        for (tap, weight) in weights[channel * filters * 25..][..filters * 25].iter().enumerate() {
-            let (f, dy, dx) = (tap / 25, tap / 5 % 5, tap % 5);
-            valid[(f * high + 2 * y + dy) * wide + 2 * x + dx] += weight * value;
+        let (y, x, channel) = (k / (w * c), k / c % w, k % c);
+        for (tap, weight) in weights[channel * 25 * filters..][..25 * filters].iter().enumerate() {
+            let (dy, dx, f) = (tap / (5 * filters), tap / filters % 5, tap % filters);
+            valid[((2 * y + dy) * wide + 2 * x + dx) * filters + f] += weight * value;
         }
     }
-    assert_eq!(got.len(), filters * 4 * h * w);
+    assert_eq!(got.len(), 4 * h * w * filters);
     for (k, got) in got.iter().enumerate() {
-        let (f, y, x) = (k / (4 * h * w), k / (2 * w) % (2 * h), k % (2 * w));
-        let expected = valid[(f * high + y + 1) * wide + x + 1] + biases[f];
+        let (y, x, f) = (k / (2 * w * filters), k / filters % (2 * w), k % filters);
+        let expected = valid[((y + 1) * wide + x + 1) * filters + f] + biases[f];
         assert!(within_ulps(*got, expected, 64.0), "pixel {k}: {got}, not {expected}");
     }
 }
@@ -88,8 +89,8 @@ fn a_transposed_convolution_spreads_windows_and_leaves_out_one_row_before_and_tw
 #[test]
 fn start_values_of_convolutions_have_the_fans_of_their_windows() {
     for (layer, inputs) in [
-        (Layer::Convolution { image: [6, 4, 4], filters: 10 }, 96),
-        (Layer::Transposed { image: [6, 4, 4], filters: 10 }, 96),
+        (Layer::Convolution { image: [4, 4, 6], filters: 10 }, 96),
+        (Layer::Transposed { image: [4, 4, 6], filters: 10 }, 96),
     ] {
         let network = Network::of("n", inputs, vec![layer], Activation::Relu);
         let mut state = State::<f64>::new(1);
@@ -113,7 +114,7 @@ fn convolutional(filters: &[usize], hidden: &[usize]) -> Architecture {
 
 #[test]
 fn parameter_counts_are_the_papers() {
-    let (image, architecture) = ([3, 32, 32], convolutional(&FILTERS, &[512]));
+    let (image, architecture) = ([32, 32, 3], convolutional(&FILTERS, &[512]));
     let latent = manifold::parse("sphere:32").unwrap();
     let likelihood = Likelihood::Dequantised { deviation: 0.5f64.sqrt() };
     let model = Autoencoder::new(latent, Posterior::Point, likelihood, image, &architecture, Activation::Relu);
@@ -127,7 +128,7 @@ fn parameter_counts_are_the_papers() {
 
 /// A convolutional energy of points of R³, small.
 fn energy() -> Mlp {
-    let hidden = convolutional(&[3, 4], &[5]).energy([1, 8, 4]);
+    let hidden = convolutional(&[3, 4], &[5]).energy([8, 4, 1]);
     Mlp::layered("e", Features::of_point(3), &hidden, Activation::Softplus, Head::Inner)
 }
 
@@ -199,8 +200,8 @@ fn differences_of_convolutional_energies_do_not_cancel() {
 fn spectral_normalisation_bounds_windows_as_matrices_from_window_to_channel() {
     let (c, f) = (2, 3);
     for (layer, inputs) in [
-        (Layer::Convolution { image: [c, 4, 4], filters: f }, 32),
-        (Layer::Transposed { image: [c, 4, 4], filters: f }, 32),
+        (Layer::Convolution { image: [4, 4, c], filters: f }, 32),
+        (Layer::Transposed { image: [4, 4, c], filters: f }, 32),
     ] {
         let mut network = Network::of("n", inputs, vec![layer, Layer::Dense(1)], Activation::Softplus);
         network.spectral = true;
@@ -214,8 +215,8 @@ fn spectral_normalisation_bounds_windows_as_matrices_from_window_to_channel() {
         let w = program.output(0);
         // Entry of input channel, tap and output channel, as the two kinds keep it.
         let entry = |i: usize, tap: usize, o: usize| match layer {
-            Layer::Convolution { .. } => w[(o * c + i) * 25 + tap],
-            _ => w[(i * f + o) * 25 + tap],
+            Layer::Convolution { .. } => w[(tap * c + i) * f + o],
+            _ => w[(i * 25 + tap) * f + o],
         };
         let gram = |a: usize, b: usize| -> f64 {
             (0..c * 25).map(|k| entry(k / 25, k % 25, a) * entry(k / 25, k % 25, b)).sum()
@@ -251,12 +252,12 @@ fn settings(kind: &str) -> Settings {
     }
 }
 
-const IMAGE: [usize; 3] = [3, 8, 8];
+const IMAGE: [usize; 3] = [8, 8, 3];
 
 #[test]
 fn convolutional_auto_encoders_learn_to_reconstruct_with_every_match() {
     let images: Vec<f32> = (0..16)
-        .flat_map(|k| (0..192).map(move |i| if (i / 64 + k) % 3 == 0 { 0.9 } else { 0.1 + 0.05 * (i % 8) as f32 }))
+        .flat_map(|k| (0..192).map(move |i| if (i % 3 + k) % 3 == 0 { 0.9 } else { 0.1 + 0.05 * (i / 3 % 8) as f32 }))
         .collect();
     for kind in ["velocity", "adversarial", "discrepancy"] {
         let learning = settings(kind).learning(IMAGE).unwrap();

@@ -1,5 +1,6 @@
 //! FID: that it measures what it says, with what it must be compared by.
 
+use minvel::data::{Images, Picture};
 use minvel::eval::{Features, Fid, Reference};
 use minvel_engine::{Device, Expr, Options, State};
 
@@ -17,7 +18,7 @@ impl Features for Plain {
         2
     }
     fn image(&self) -> [usize; 3] {
-        [1, 1, 2]
+        [1, 2, 1]
     }
     fn features<'g>(&self, images: Expr<'g>, _: u32) -> Expr<'g> {
         images + 0.0
@@ -42,7 +43,7 @@ impl Features for Binary {
         2
     }
     fn image(&self) -> [usize; 3] {
-        [1, 1, 2]
+        [1, 2, 1]
     }
     fn set(&self, _: &mut State<f32>) {}
 }
@@ -75,6 +76,21 @@ fn more_images_than_go_through_at_once_are_all_counted() {
     let fid = Reference::new(&Plain, &many, 1, &on_cpu()).fid(&many);
     assert_eq!((fid.reference, fid.samples), (1332, 1332));
     assert!(fid.value < 1e3 * f64::EPSILON, "{fid}");
+}
+
+#[test]
+fn grey_images_are_pictures_and_back_and_colours_are_refused() {
+    let (name, sha256) = (String::new(), String::new());
+    let grey = Images { count: 2, height: 1, width: 2, channels: 1, pixels: vec![0, 51, 102, 255], name, sha256 };
+    let picture = grey.picture(1);
+    assert_eq!(picture.pixels, [102, 102, 102, 255, 255, 255]);
+    assert_eq!(Plain.intensities(&picture).unwrap(), grey.intensities()[2..]);
+    for k in 0..6 {
+        let mut pixels = picture.pixels.clone();
+        pixels[k] ^= 1;
+        let refused = Plain.intensities(&Picture { pixels, ..picture }).unwrap_err();
+        assert!(refused.contains("has colours, where plain takes grey"), "{refused}");
+    }
 }
 
 #[test]

@@ -30,7 +30,8 @@ fn on_noise(seed: u64) -> Lenet {
     Lenet::train(&noise(48), &noise(16), &schooling, &Desk::bare()).unwrap()
 }
 
-/// A convolution of zero-padded images with 5 × 5 windows, then bias, ReLU and the largest of each 2 × 2, by definition.
+/// A convolution of zero-padded images with 5 × 5 windows, then bias, ReLU and the largest of each 2 × 2, by definition;
+/// channels first, as the weights are kept.
 fn layer(image: &[f64], [c, h, w]: [usize; 3], weights: &[f32], biases: &[f32]) -> Vec<f64> {
     let pixel = |k: usize, y: isize, x: isize| {
         let inside = (0..h as isize).contains(&y) && (0..w as isize).contains(&x);

@@ -7,7 +7,7 @@ use tiny_skia::Pixmap;
 
 /// Five images of 2 × 3 whose bytes are all different.
 fn five() -> Grid {
-    Grid::new([1, 2, 3], 3, (0..30).map(|i| 8 * i).collect())
+    Grid::new([2, 3, 1], 3, (0..30).map(|i| 8 * i).collect())
 }
 
 fn picture(plot: &Plot) -> Picture {
@@ -49,8 +49,9 @@ fn every_pixel_becomes_a_square_at_its_place() {
 
 #[test]
 fn colours_come_from_three_channels_and_intensities_are_cut() {
-    let grid = Grid::of([3, 1, 1], 1, &[1.5, 0.5, -0.1]);
-    assert_eq!(picture(&Plot::Grid(grid)).pixels[0], [255, 128, 0, 255]);
+    let grid = Grid::of([1, 2, 3], 1, &[1.5, 0.5, -0.1, 0.0, 0.0, 1.0]);
+    let pixels = picture(&Plot::Grid(grid)).pixels;
+    assert_eq!([pixels[0], pixels[8]], [[255, 128, 0, 255], [0, 0, 255, 255]]);
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn pairs_stand_below_each_other_and_captions_beside_their_rows() {
 #[test]
 fn a_grid_fits_its_page_and_survives_a_report() {
     for (columns, count) in [(1, 1), (10, 100), (20, 400), (100, 300), (1000, 1000)] {
-        let plot = Plot::Grid(Grid::new([1, 4, 4], columns, vec![7; 16 * count]).beside(["a caption"]));
+        let plot = Plot::Grid(Grid::new([4, 4, 1], columns, vec![7; 16 * count]).beside(["a caption"]));
         let (scene, area) = (plot.scene(), picture(&plot).area);
         assert!(area.x >= 0.0 && area.right() <= scene.width, "{columns} columns: {area:?}");
         assert!(area.bottom() <= scene.height && scene.height < area.bottom() + 12.0, "{columns} columns");
@@ -94,7 +95,7 @@ fn digits_can_be_looked_at() {
     let labels = &test.labels;
     let by_digit = |d: u8| (0..10_000).filter(move |i| labels[*i] == d).take(10);
     let images: Vec<u8> = (0..10).flat_map(by_digit).flat_map(|i| test.images.image(i).to_vec()).collect();
-    let grid = Grid::new([1, 28, 28], 10, images).titled("Digits to test with");
+    let grid = Grid::new([28, 28, 1], 10, images).titled("Digits to test with");
     let plot = Plot::Grid(grid.beside((0..10).map(|d| format!("digit {d}"))).above((1..=10).map(|i| i.to_string())));
     if let Ok(folder) = std::env::var("MINVEL_FIGURES") {
         std::fs::write(format!("{folder}/digits.png"), plot.png(2.0)).unwrap();

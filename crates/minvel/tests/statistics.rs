@@ -24,7 +24,7 @@ impl Features for Plain {
         3
     }
     fn image(&self) -> [usize; 3] {
-        [3, 1, 1]
+        [1, 1, 3]
     }
     fn features<'g>(&self, images: Expr<'g>, _: u32) -> Expr<'g> {
         images + 0.0

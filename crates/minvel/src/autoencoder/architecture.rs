@@ -1,8 +1,8 @@
 //! Architectures: of which layers encoder, decoder and what is learnt beside them are made.
 //!
-//! **Statement.** Dense: hidden layers of the same widths everywhere. Convolutional, for images of c × h × w and filters
+//! **Statement.** Dense: hidden layers of the same widths everywhere. Convolutional, for images of h × w × c and filters
 //! f_1 … f_s: the encoder halves the image s times and goes through the dense layers; the decoder goes from the code to
-//! f_s × h/2ˢ × w/2ˢ and doubles it s times; an energy makes of the code a grey image of h × w, which it sees as the encoder does.
+//! h/2ˢ × w/2ˢ × f_s and doubles it s times; an energy makes of the code a grey image of h × w, which it sees as the encoder does.
 //! **Source.** METHODS 4.6–4.9. **Conventions.** Energies and critics, which are differentiated twice, have activations that are
 //! smooth: tanh (dense) and softplus (convolutional). **Error.** None.
 //! **Checked by** tests/convolution.rs (parameter counts).
@@ -24,8 +24,8 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// Why it cannot see images of `[channels, height, width]`: the key of a setting and a sentence.
-    pub fn refuses(&self, [_, height, width]: [usize; 3]) -> Option<(&'static str, String)> {
+    /// Why it cannot see images of `[height, width, channels]`: the key of a setting and a sentence.
+    pub fn refuses(&self, [height, width, _]: [usize; 3]) -> Option<(&'static str, String)> {
         let (Architecture::Dense(hidden) | Architecture::Convolutional { hidden, .. }) = self;
         if hidden.is_empty() || hidden.contains(&0) {
             return Some(("hidden", "needs at least one width, and none of them 0".into()));
@@ -53,10 +53,10 @@ impl Architecture {
         match self {
             Architecture::Dense(hidden) => Layer::dense(&[hidden, &[image.iter().product()][..]].concat()),
             Architecture::Convolutional { filters, .. } => {
-                let (factor, last) = (1 << filters.len(), filters.last().copied().unwrap_or(image[0]));
-                let small = [last, image[1] / factor, image[2] / factor];
+                let (factor, last) = (1 << filters.len(), filters.last().copied().unwrap_or(image[2]));
+                let small = [image[0] / factor, image[1] / factor, last];
                 let mut channels: Vec<usize> = filters.iter().rev().skip(1).copied().collect();
-                channels.push(image[0]);
+                channels.push(image[2]);
                 let mut layers = vec![Layer::Dense(small.iter().product())];
                 layers.extend(Layer::transposed(small, &channels));
                 layers
@@ -65,12 +65,12 @@ impl Architecture {
     }
 
     /// Hidden layers of an energy or critic of codes.
-    pub fn energy(&self, [_, height, width]: [usize; 3]) -> Vec<Layer> {
+    pub fn energy(&self, [height, width, _]: [usize; 3]) -> Vec<Layer> {
         match self {
             Architecture::Dense(hidden) => Layer::dense(hidden),
             Architecture::Convolutional { filters, hidden } => {
                 let mut layers = vec![Layer::Dense(height * width)];
-                layers.extend(Layer::convolutions([1, height, width], filters));
+                layers.extend(Layer::convolutions([height, width, 1], filters));
                 layers.extend(Layer::dense(hidden));
                 layers
             }

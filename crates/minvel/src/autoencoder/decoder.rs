@@ -27,10 +27,10 @@ impl Decoder {
         hidden: &[usize],
         activation: Activation,
     ) -> Self {
-        Self::new(latent, likelihood, [1, 1, pixels], &Architecture::Dense(hidden.to_vec()), activation)
+        Self::new(latent, likelihood, [1, pixels, 1], &Architecture::Dense(hidden.to_vec()), activation)
     }
 
-    /// To images of `[channels, height, width]`.
+    /// To images of `[height, width, channels]`.
     pub fn new(
         latent: &Arc<dyn Manifold>,
         likelihood: Likelihood,

@@ -34,10 +34,10 @@ impl Encoder {
         hidden: &[usize],
         activation: Activation,
     ) -> Self {
-        Self::new(latent, posterior, [1, 1, pixels], &Architecture::Dense(hidden.to_vec()), activation)
+        Self::new(latent, posterior, [1, pixels, 1], &Architecture::Dense(hidden.to_vec()), activation)
     }
 
-    /// For images of `[channels, height, width]`.
+    /// For images of `[height, width, channels]`.
     pub fn new(
         latent: Arc<dyn Manifold>,
         posterior: Posterior,

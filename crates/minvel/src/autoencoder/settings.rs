@@ -70,7 +70,7 @@ const SCALE: f64 = 0.5e-3;
 const DISCREPANCY: f64 = 100.0;
 
 impl Settings {
-    /// The learning of images of `[channels, height, width]`; an error names the setting.
+    /// The learning of images of `[height, width, channels]`; an error names the setting.
     pub fn learning(&self, image: [usize; 3]) -> Result<Learning, Error> {
         let refuse = |key: &str, why: String| Error::config(format!("`{key}`: {why}"));
         let latent = manifold::parse(&self.latent).map_err(|why| refuse("latent", why))?;

@@ -1,7 +1,7 @@
-//! CIFAR-10: 50 000 images to learn from and 10 000 to test with, 3 × 32 × 32, in ten classes.
+//! CIFAR-10: 50 000 images to learn from and 10 000 to test with, 32 × 32 in colour, in ten classes.
 //!
 //! **Source.** krizhevsky2009learning. **Conventions.** Either the published binary files (`data_batch_1.bin` …
-//! `test_batch.bin`: a label and 3072 bytes of red, green and blue for each image), also in `cifar-10-batches-bin`, or
+//! `test_batch.bin`: a label and 1024 bytes each of red, green and blue for an image), also in `cifar-10-batches-bin`, or
 //! PNG strips (`data_batch_1.png` …: an image a row of 1024 pixels) with labels as JSON lists (`train_lables.json`, as it
 //! is spelt there), also in `package`. **Checked by** tests/data_cifar.rs.
 
@@ -80,7 +80,7 @@ fn binary(bytes: &[u8], pixels: &mut Vec<u8>, labels: &mut Vec<u8>) -> Result<()
     }
     for record in bytes.chunks(BYTES + 1) {
         labels.push(record[0]);
-        pixels.extend(&record[1..]);
+        pixels.extend((0..BYTES).map(|k| record[1 + k % 3 * PLANE + k / 3]));
     }
     Ok(())
 }
@@ -91,7 +91,6 @@ fn strip(bytes: &[u8], pixels: &mut Vec<u8>) -> Result<(), String> {
     if picture.width != PLANE {
         return Err(format!("has rows of {} pixels, where an image has {PLANE}", picture.width));
     }
-    let plane = |c: usize, i: usize| &picture.pixels[(c * picture.height + i) * PLANE..][..PLANE];
-    (0..picture.height).for_each(|i| (0..3).for_each(|c| pixels.extend(plane(c, i))));
+    pixels.extend(picture.pixels);
     Ok(())
 }

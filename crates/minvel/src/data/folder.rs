@@ -19,7 +19,7 @@ use std::time::UNIX_EPOCH;
 /// Endings of the files that are read.
 const ENDINGS: [&str; 3] = ["png", "jpg", "jpeg"];
 /// What a file of decoded pixels begins with; other versions are made anew.
-const MAGIC: &[u8] = b"minvel pixels 1\n";
+const MAGIC: &[u8] = b"minvel pixels 2\n";
 
 /// A file that was left out, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Images: many of one size, as bytes.
 //!
-//! **Conventions.** An image is `[channels, height, width]`, as the engine's convolutions take it; a byte p is the
+//! **Conventions.** An image is `[height, width, channels]`, as the engine's convolutions take it; a byte p is the
 //! intensity p/255. **Checked by** tests/data_images.rs.
 
 use super::{Picture, cifar, mnist};
@@ -19,7 +19,7 @@ pub struct Images {
     pub width: usize,
     /// 1 for grey, 3 for red, green and blue.
     pub channels: usize,
-    /// Row-major `[count, channels, height, width]`.
+    /// Row-major `[count, height, width, channels]`.
     pub pixels: Vec<u8>,
     /// Which file or folder, without those above it.
     pub name: String,
@@ -30,7 +30,7 @@ pub struct Images {
 impl Images {
     /// Numbers of one image.
     pub fn features(&self) -> usize {
-        self.channels * self.height * self.width
+        self.height * self.width * self.channels
     }
 
     /// The pixels of one image.
@@ -63,7 +63,8 @@ impl Images {
     /// One image as a picture; grey as three equal channels.
     pub fn picture(&self, index: usize) -> Picture {
         let repeats = if self.channels == 1 { 3 } else { 1 };
-        Picture { height: self.height, width: self.width, pixels: self.image(index).repeat(repeats) }
+        let pixels = self.image(index).iter().flat_map(|p| std::iter::repeat_n(*p, repeats)).collect();
+        Picture { height: self.height, width: self.width, pixels }
     }
 
     /// Intensities p/255 in [0, 1].

@@ -1,6 +1,6 @@
 //! One picture: a PNG or JPEG file as bytes of red, green and blue.
 //!
-//! **Conventions.** Pixels are `[3, height, width]`; grey becomes three equal channels, transparency is left out, 16 bits
+//! **Conventions.** Pixels are `[height, width, 3]`; grey becomes three equal channels, transparency is left out, 16 bits
 //! are cut to 8, and an orientation that a camera noted is not applied: all as Pillow's `convert("RGB")` does it.
 //! **Error.** JPEG leaves decoders some freedom: bytes differ by a few units from those of other programs.
 //! **Checked by** tests/data_folder.rs.
@@ -16,7 +16,7 @@ pub struct Picture {
     pub height: usize,
     /// Pixels from left to right.
     pub width: usize,
-    /// Row-major `[3, height, width]`.
+    /// Row-major `[height, width, 3]`.
     pub pixels: Vec<u8>,
 }
 
@@ -41,37 +41,34 @@ impl Picture {
     }
 
     /// From bytes `[height, width, channels]`: grey, or red, green and blue, each with or without opacity.
-    fn interleaved(height: usize, width: usize, channels: usize, bytes: &[u8]) -> Result<Picture, String> {
+    fn of(height: usize, width: usize, channels: usize, bytes: &[u8]) -> Result<Picture, String> {
         if height * width == 0 || bytes.len() != height * width * channels {
             return Err(format!("has {} bytes for {height} × {width} pixels of {channels} channels", bytes.len()));
         }
-        let source = |c: usize| if channels < 3 { 0 } else { c };
-        let plane = |c: usize| bytes.iter().skip(source(c)).step_by(channels).copied();
-        Ok(Picture { height, width, pixels: (0..3).flat_map(plane).collect() })
+        let colour = |pixel: &[u8]| if channels < 3 { [pixel[0]; 3] } else { [pixel[0], pixel[1], pixel[2]] };
+        Ok(Picture { height, width, pixels: bytes.chunks(channels).flat_map(colour).collect() })
     }
 
     /// The middle part of so many rows and columns.
     pub fn centre(&self, height: usize, width: usize) -> Picture {
         assert!(height <= self.height && width <= self.width, "centre: {height} × {width} of a smaller picture");
         let (top, left) = ((self.height - height) / 2, (self.width - width) / 2);
-        let rows = self
-            .pixels
-            .chunks(self.height * self.width)
-            .flat_map(|plane| plane.chunks(self.width).skip(top).take(height).flat_map(|row| &row[left..left + width]));
-        Picture { height, width, pixels: rows.copied().collect() }
+        let rows = self.pixels.chunks(3 * self.width).skip(top).take(height);
+        Picture { height, width, pixels: rows.flat_map(|row| &row[3 * left..3 * (left + width)]).copied().collect() }
     }
 
     /// At another size: each new pixel is a mean of the old ones below a triangle around it, as wide as two pixels of
     /// the coarser grid, so that a smaller picture is not jagged.
     pub fn scaled(&self, height: usize, width: usize) -> Picture {
         let (down, across) = (triangles(self.height, height), triangles(self.width, width));
+        let mut rows = Vec::with_capacity(3 * self.height * width);
+        for row in self.pixels.chunks(3 * self.width) {
+            rows.extend(across.iter().flat_map(|t| [0, 1, 2].map(|c| t.of(|x| row[3 * x + c] as f64))));
+        }
         let mut pixels = Vec::with_capacity(3 * height * width);
-        for plane in self.pixels.chunks(self.height * self.width) {
-            let rows = plane.chunks(self.width).flat_map(|row| across.iter().map(|t| t.of(|i| row[i] as f64)));
-            let rows: Vec<f64> = rows.collect();
-            for t in &down {
-                pixels.extend((0..width).map(|x| t.of(|y| rows[y * width + x]).round().clamp(0.0, 255.0) as u8));
-            }
+        for t in &down {
+            let entry = |k: usize| t.of(|y| rows[3 * width * y + k]).round().clamp(0.0, 255.0) as u8;
+            pixels.extend((0..3 * width).map(entry));
         }
         Picture { height, width, pixels }
     }
@@ -114,7 +111,7 @@ fn png(bytes: &[u8]) -> Result<Picture, String> {
     let mut pixels = vec![0; size];
     let frame = reader.next_frame(&mut pixels).map_err(broken)?;
     let [height, width] = [frame.height, frame.width].map(|n| n as usize);
-    Picture::interleaved(height, width, frame.color_type.samples(), &pixels[..frame.buffer_size()])
+    Picture::of(height, width, frame.color_type.samples(), &pixels[..frame.buffer_size()])
 }
 
 #[cfg(feature = "jpeg")]
@@ -131,7 +128,7 @@ fn jpeg(bytes: &[u8]) -> Result<Picture, String> {
         return Err(format!("promises {width} × {height} pixels"));
     }
     let pixels = decoder.decode().map_err(broken)?;
-    Picture::interleaved(height, width, 3, &pixels)
+    Picture::of(height, width, 3, &pixels)
 }
 
 #[cfg(not(feature = "jpeg"))]

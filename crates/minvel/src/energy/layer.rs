@@ -3,9 +3,9 @@
 //! **Statement.** Dense: xW + b. Convolution: windows of 5 × 5 at every second pixel, two zeros around the image, so that it
 //! becomes half as high and wide. Transposed: the adjoint of such windows with one zero before and two after, so that the image
 //! becomes twice as high and wide: of the 2s + 3 rows that the windows reach, the first and the last two are left out.
-//! **Source.** METHODS 4.0, 4.8; glorot2010. **Conventions.** Images are `[channels, height, width]`, flat between layers. Weights
-//! are `[in, out]` (dense), `[out, 25·in]` (convolution) and `[in, 25·out]` (transposed), uniform in ±√(6/(25·in + 25·out)) or, for
-//! dense ones, ±√(6/(in + out)). **Error.** Rounding. **Checked by** tests/convolution.rs (against loops, adjointness).
+//! **Source.** METHODS 4.0, 4.8; glorot2010. **Conventions.** Images are `[height, width, channels]`, flat between layers. Weights
+//! are `[in, out]` (dense), `[25·in, out]` (convolution) and `[in, 25·out]` (transposed), where 25·n is row and column of the
+//! window, then channel; uniform in ±√(6/(25·in + 25·out)) or, for dense ones, ±√(6/(in + out)). **Error.** Rounding. **Checked by** tests/convolution.rs (against loops, adjointness).
 
 use minvel_engine::init::Init;
 use minvel_engine::{Expr, Window};
@@ -15,14 +15,14 @@ use minvel_engine::{Expr, Window};
 pub enum Layer {
     /// To so many numbers.
     Dense(usize),
-    /// From an image `[channels, height, width]` to one of half the size, with so many channels.
+    /// From an image to one of half the size, with so many channels.
     Convolution {
         /// What it sees.
         image: [usize; 3],
         /// Channels of the result.
         filters: usize,
     },
-    /// From an image `[channels, height, width]` to one of twice the size, with so many channels.
+    /// From an image to one of twice the size, with so many channels.
     Transposed {
         /// What it sees.
         image: [usize; 3],
@@ -50,14 +50,14 @@ impl Layer {
     ///
     /// ```
     /// use minvel::energy::Layer;
-    /// let layers = Layer::convolutions([3, 32, 32], &[64, 128, 256]);
-    /// assert_eq!(layers[2], Layer::Convolution { image: [128, 8, 8], filters: 256 });
+    /// let layers = Layer::convolutions([32, 32, 3], &[64, 128, 256]);
+    /// assert_eq!(layers[2], Layer::Convolution { image: [8, 8, 128], filters: 256 });
     /// ```
     pub fn convolutions(image: [usize; 3], filters: &[usize]) -> Vec<Layer> {
         let mut image = image;
         let halved = |&filters: &usize| {
             let layer = Layer::Convolution { image, filters };
-            image = [filters, image[1].div_ceil(2), image[2].div_ceil(2)];
+            image = [image[0].div_ceil(2), image[1].div_ceil(2), filters];
             layer
         };
         filters.iter().map(halved).collect()
@@ -68,7 +68,7 @@ impl Layer {
         let mut image = image;
         let doubled = |&filters: &usize| {
             let layer = Layer::Transposed { image, filters };
-            image = [filters, 2 * image[1], 2 * image[2]];
+            image = [2 * image[0], 2 * image[1], filters];
             layer
         };
         filters.iter().map(doubled).collect()
@@ -78,8 +78,8 @@ impl Layer {
     pub fn outputs(self) -> usize {
         match self {
             Layer::Dense(width) => width,
-            Layer::Convolution { image: [_, h, w], filters } => filters * h.div_ceil(2) * w.div_ceil(2),
-            Layer::Transposed { image: [_, h, w], filters } => filters * 4 * h * w,
+            Layer::Convolution { image: [h, w, _], filters } => h.div_ceil(2) * w.div_ceil(2) * filters,
+            Layer::Transposed { image: [h, w, _], filters } => 4 * h * w * filters,
         }
     }
 
@@ -106,19 +106,16 @@ impl Layer {
         let glorot = |channels: usize| Init::Uniform((6.0 / (AREA * channels) as f64).sqrt());
         match self {
             Layer::Dense(width) => (vec![inputs, width], Init::GlorotUniform),
-            Layer::Convolution { image: [c, ..], filters } => (vec![filters, AREA * c], glorot(c + filters)),
-            Layer::Transposed { image: [c, ..], filters } => (vec![c, AREA * filters], glorot(c + filters)),
+            Layer::Convolution { image: [.., c], filters } => (vec![AREA * c, filters], glorot(c + filters)),
+            Layer::Transposed { image: [.., c], filters } => (vec![c, AREA * filters], glorot(c + filters)),
         }
     }
 
     /// The weights as a matrix `[inputs of an output, channels]`, whose largest singular value normalises them.
     pub(super) fn matrix(self, weights: Expr<'_>) -> Expr<'_> {
         match self {
-            Layer::Dense(_) => weights,
-            Layer::Convolution { .. } => weights.t(),
-            Layer::Transposed { image: [c, ..], filters } => {
-                weights.reshape([c, filters, AREA]).transpose(&[0, 2, 1]).reshape([c * AREA, filters])
-            }
+            Layer::Dense(_) | Layer::Convolution { .. } => weights,
+            Layer::Transposed { image: [.., c], filters } => weights.reshape([c * AREA, filters]),
         }
     }
 
@@ -127,10 +124,10 @@ impl Layer {
         let image = match self {
             Layer::Dense(_) => return x.matmul(weights) + biases,
             Layer::Convolution { image, .. } => x.reshape(image).conv2d(weights, HALVING),
-            Layer::Transposed { image: [c, h, w], filters } => {
-                x.reshape([c, h, w]).conv2d_transpose(weights, DOUBLING, [filters, 2 * h, 2 * w])
+            Layer::Transposed { image: [h, w, c], filters } => {
+                x.reshape([h, w, c]).conv2d_transpose(weights, DOUBLING, [2 * h, 2 * w, filters])
             }
         };
-        (image + biases.reshape([self.channels(), 1, 1])).reshape([self.outputs()])
+        (image + biases).reshape([self.outputs()])
     }
 }

@@ -1,6 +1,6 @@
 //! Features of images: what a network makes of them before it judges.
 //!
-//! **Conventions.** Images are intensities in [0, 1], `[channels, height, width]`; what a network wants instead (shifts,
+//! **Conventions.** Images are intensities in [0, 1], `[height, width, channels]`; what a network wants instead (shifts,
 //! sizes, binary pixels) is its own business. A new network is a file here. **Checked by** tests/lenet.rs, tests/fid.rs,
 //! tests/inception.rs.
 
@@ -27,22 +27,21 @@ pub trait Features {
     }
     /// How many features an image has.
     fn count(&self) -> usize;
-    /// Channels, height and width of its images.
+    /// Height, width and channels of its images.
     fn image(&self) -> [usize; 3];
     /// The intensities of a picture, as many as an image has; an error in words where the network cannot take it.
     fn intensities(&self, picture: &Picture) -> Result<Vec<f32>, String> {
-        let ([channels, height, width], pixels) = (self.image(), &picture.pixels);
+        let ([height, width, channels], pixels) = (self.image(), &picture.pixels);
         if (picture.height, picture.width) != (height, width) {
             let (w, h, name) = (picture.width, picture.height, self.name());
             return Err(format!("has {w} × {h} pixels, where {name} takes {width} × {height}"));
         }
-        let plane = height * width;
-        if channels == 1 && (pixels[..plane] != pixels[plane..2 * plane] || pixels[..plane] != pixels[2 * plane..]) {
+        if channels == 1 && pixels.as_chunks().0.iter().any(|[red, green, blue]| red != green || red != blue) {
             return Err(format!("has colours, where {} takes grey", self.name()));
         }
-        Ok(pixels[..channels * plane].iter().map(|p| *p as f32 / 255.0).collect())
+        Ok(pixels.iter().step_by(3 / channels).map(|p| *p as f32 / 255.0).collect())
     }
-    /// The features in a program, `rows × [channels·height·width]` → `rows × [count]`; the stream is for networks that draw.
+    /// The features in a program, `rows × [height·width·channels]` → `rows × [count]`; the stream is for networks that draw.
     fn features<'g>(&self, images: Expr<'g>, stream: u32) -> Expr<'g>;
     /// Gives a state the weights, which the program has as variables.
     fn set(&self, state: &mut State<f32>);

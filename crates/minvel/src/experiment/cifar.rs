@@ -108,7 +108,7 @@ impl Sweep {
 
     /// The network that judges.
     fn judge(&self) -> Result<Box<dyn Features>, Error> {
-        let image @ [_, height, width] = self.source().image();
+        let image @ [height, width, _] = self.source().image();
         Ok(match self.features.as_str() {
             "thumbnail" => Box::new(Thumbnail::of(image)),
             "inception" => Box::new(Inception::find()?.of([height, width])),

@@ -74,12 +74,12 @@ enum Part {
 }
 
 impl Source {
-    /// Channels, height and width.
+    /// Height, width and channels.
     pub fn image(&self) -> [usize; 3] {
         match self {
-            Source::Mnist(_) => [1, 28, 28],
-            Source::Cifar(_) => [3, 32, 32],
-            Source::Folder { framing, .. } => [3, framing.side, framing.side],
+            Source::Mnist(_) => [28, 28, 1],
+            Source::Cifar(_) => [32, 32, 3],
+            Source::Folder { framing, .. } => [framing.side, framing.side, 3],
         }
     }
 

@@ -126,7 +126,7 @@ impl Comparison {
         }
         let name = format!("{posterior}-{latent}-{dimension}{}", if official { "-official" } else { "" });
         let title = format!("{posterior}, {latent} {dimension}{}", if official { " (official)" } else { "" });
-        Cell { name, title, method: place.method(), image: [1, 28, 28], settings, every: 0, shown: !explicit }
+        Cell { name, title, method: place.method(), image: [28, 28, 1], settings, every: 0, shown: !explicit }
     }
 
     /// Trainings of a cell: fewer of those that only the second table has.

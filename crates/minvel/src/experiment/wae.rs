@@ -76,7 +76,7 @@ impl Comparison {
             name: format!("{method}-{latent}"),
             title: format!("{method}, {latent}"),
             method: method.into(),
-            image: [1, 28, 28],
+            image: [28, 28, 1],
             settings,
             every: 0,
             shown: true,

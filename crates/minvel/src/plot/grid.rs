@@ -1,6 +1,6 @@
 //! Grids of small images: samples, reconstructions beside what they are of, ways from one image to another.
 //!
-//! **Conventions.** Images are `[channels, height, width]` with 1 channel (grey) or 3; row after row from the upper left.
+//! **Conventions.** Images are `[height, width, channels]` with 1 channel (grey) or 3; row after row from the upper left.
 //! A pixel of an image becomes a square of whole pixels of the picture, which has two for each of the page: no blur.
 //! **Checked by** tests/plot_grid.rs.
 
@@ -15,7 +15,7 @@ pub struct Grid {
     /// Title; may be empty.
     #[serde(default)]
     pub title: String,
-    /// Channels, height and width of an image.
+    /// Height, width and channels of an image.
     pub image: [usize; 3],
     /// Images in a row.
     pub columns: usize,
@@ -45,7 +45,7 @@ impl Grid {
     /// Images of bytes, one after another.
     pub fn new(image: [usize; 3], columns: usize, pixels: Vec<u8>) -> Self {
         let d = image.iter().product::<usize>();
-        assert!(image[0] == 1 || image[0] == 3, "grid: images of {} channels", image[0]);
+        assert!(image[2] == 1 || image[2] == 3, "grid: images of {} channels", image[2]);
         assert!(d > 0 && columns > 0 && !pixels.is_empty(), "grid: no images of {image:?} in {columns} columns");
         assert!(pixels.len().is_multiple_of(d), "grid: {} bytes are not images of {image:?}", pixels.len());
         Grid { title: String::new(), image, columns, pixels, above: vec![], beside: vec![] }
@@ -103,12 +103,12 @@ impl Grid {
     /// Side of the square that a pixel becomes, in pixels of the picture; 0 if the images must shrink.
     fn zoom(&self, width: f64) -> usize {
         let room = (FINE * (width - self.left() - 2.0 * MARGIN)) as usize;
-        (room.saturating_sub((self.columns - 1) * GAP) / (self.columns * self.image[2])).min(LARGEST)
+        (room.saturating_sub((self.columns - 1) * GAP) / (self.columns * self.image[1])).min(LARGEST)
     }
 
     /// Columns and rows of the picture.
     fn size(&self, zoom: usize) -> [usize; 2] {
-        let [_, height, width] = self.image;
+        let [height, width, _] = self.image;
         [(self.columns, width), (self.rows(), height)].map(|(n, side)| n * side * zoom + (n - 1) * GAP)
     }
 
@@ -132,7 +132,7 @@ impl Grid {
         if !self.title.is_empty() {
             scene.title((at.centre().0, area.y + 18.0), &self.title);
         }
-        let [_, h, w] = self.image;
+        let [h, w, _] = self.image;
         let cell = |side: usize| shrink * (side * zoom + GAP) as f64 / FINE;
         let middle = |side: usize| 0.5 * shrink * (side * zoom) as f64 / FINE;
         for (i, caption) in self.above.iter().take(self.columns).enumerate() {
@@ -148,13 +148,13 @@ impl Grid {
 
     /// The colour of a pixel of the picture; clear between images and where there is none.
     fn colour(&self, zoom: usize, x: usize, y: usize) -> [u8; 4] {
-        let [c, h, w] = self.image;
+        let [h, w, c] = self.image;
         let ((i, x), (j, y)) =
             ((x / (w * zoom + GAP), x % (w * zoom + GAP)), (y / (h * zoom + GAP), y % (h * zoom + GAP)));
         let (index, x, y) = (j * self.columns + i, x / zoom, y / zoom);
-        match self.pixels.get(index * c * h * w..(index + 1) * c * h * w) {
+        match self.pixels.get(index * h * w * c..(index + 1) * h * w * c) {
             Some(image) if x < w && y < h => {
-                let channel = |k: usize| image[(k.min(c - 1) * h + y) * w + x];
+                let channel = |k: usize| image[(y * w + x) * c + k.min(c - 1)];
                 [channel(0), channel(1), channel(2), 255]
             }
             _ => [255, 255, 255, 0],

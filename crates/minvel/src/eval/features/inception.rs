@@ -4,7 +4,8 @@
 //! 5 December 2015 → mean over 8 × 8: 2048 features.
 //! **Source.** szegedy2016rethinking; heusel2017fid, whose TensorFlow graph the weights come from.
 //! **Conventions.** As FID has it and classifiers do not: averages leave out the padding, the last block pools by maximum,
-//! batch normalisation has no γ and ε = 10⁻³. It is folded into weights and biases when they are read. Averages come after
+//! batch normalisation has no γ and ε = 10⁻³. It is folded into weights and biases, and weights are
+//! turned from channels first, when they are read. Averages come after
 //! the 1 × 1 convolution that follows them elsewhere: both are linear and touch different axes, and so there is less to
 //! average. **Error.** Rounding: 10⁻⁵ of PyTorch's features; weights rounded to f16 shift features by 0.25 %.
 //! **Checked by** tests/inception.rs, against bench/inception_reference.py.
@@ -68,7 +69,7 @@ impl Inception {
     }
 }
 
-/// Weights and biases of a layer with its batch normalisation: w/√(σ² + ε) and β − μ/√(σ² + ε).
+/// Weights `[rows·columns·in, out]` and biases of a layer with its batch normalisation: w/√(σ² + ε) and β − μ/√(σ² + ε).
 fn folded(tensors: &SafeTensors, layer: &Layer) -> Result<(Vec<f32>, Vec<f32>), String> {
     let read = |part: &str, dims: &[usize]| {
         let name = format!("{}.{part}", layer.name);
@@ -79,12 +80,15 @@ fn folded(tensors: &SafeTensors, layer: &Layer) -> Result<(Vec<f32>, Vec<f32>), 
             false => Err(format!("`{name}` has shape {:?}, where Inception has {dims:?}", tensor.shape())),
         }
     };
-    let out = layer.dims[0];
-    let mut weights = read("weight", &layer.dims)?;
+    let [out, input, kh, kw] = layer.dims;
+    let given = read("weight", &layer.dims)?;
     let [beta, mean, variance] = [read("beta", &[out])?, read("mean", &[out])?, read("var", &[out])?];
     let scale: Vec<f32> = variance.iter().map(|v| 1.0 / (v + EPSILON).sqrt()).collect();
-    let each = weights.len() / out;
-    weights.chunks_mut(each).zip(&scale).for_each(|(row, s)| row.iter_mut().for_each(|w| *w *= s));
+    let weight = |k: usize| {
+        let (tap, i, o) = (k / out / input, k / out % input, k % out);
+        given[(o * input + i) * kh * kw + tap] * scale[o]
+    };
+    let weights = (0..given.len()).map(weight).collect();
     let biases = (0..out).map(|i| beta[i] - mean[i] * scale[i]).collect();
     Ok((weights, biases))
 }
@@ -118,7 +122,7 @@ impl Features for Inception {
     }
 
     fn image(&self) -> [usize; 3] {
-        [3, self.size[0], self.size[1]]
+        [self.size[0], self.size[1], 3]
     }
 
     /// Of pictures of any size.

@@ -4,7 +4,8 @@
 //! maximum, ReLU → 512 ReLU (the features) → 10 logits. Loss: mean cross-entropy + 5·10⁻⁴·½(|W|² + |b|²) of the dense layers.
 //! **Source.** METHODS 4.7; lecun1998lenet; srivastava2014dropout. **Conventions.** Learnt from grey images p/255 − ½, the
 //! first 5 000 of the training set held out; used on binary ones, drawn from the intensities. ReLU and the bias come after
-//! the maximum, which is the same and less work. Epochs are shuffled; the rate falls with whole steps of an epoch.
+//! the maximum, which is the same and less work. Weights are kept with channels first, `[out, in·5·5]` and, of the first
+//! dense layer, `[64·7·7, 512]`, as files have them. Epochs are shuffled; the rate falls with whole steps of an epoch.
 //! **Error.** The paper's own weights are not known: distances compare with its numbers in order and ratio only.
 //! **Checked by** tests/lenet.rs.
 
@@ -102,21 +103,22 @@ fn variables(graph: &Graph) -> Vec<Expr<'_>> {
     parameters().iter().map(|p| p.variable(graph)).collect()
 }
 
-/// The larger of every two by two of `[channels, height, width]`.
+/// The larger of every two by two of `[height, width, channels]`.
 fn pooled(x: Expr) -> Expr {
-    let [c, h, w] = x.shape().dims[..] else { panic!("pooled: {} is no image", x.shape()) };
-    x.reshape([c, h / 2, 2, w / 2, 2]).max_over(-1).max_over(2)
+    let [h, w, c] = x.shape().dims[..] else { panic!("pooled: {} is no image", x.shape()) };
+    x.reshape([h / 2, 2, w / 2, 2, c]).max_over(3).max_over(1)
 }
 
 /// 512 features of images in ±½.
 fn hidden<'g>(images: Expr<'g>) -> Expr<'g> {
     let v = variables(images.graph());
     let layer = |x: Expr<'g>, weights: Expr<'g>, biases: Expr<'g>| {
-        let channels = biases.shape().dims[0];
-        (pooled(x.conv2d(weights, WINDOW)) + biases.reshape([channels, 1, 1])).relu()
+        let (input, out) = (x.shape().dims[2], biases.shape().dims[0]);
+        let turned = weights.reshape([out, input, 25]).transpose(&[2, 1, 0]).reshape([25 * input, out]);
+        (pooled(x.conv2d(turned, WINDOW)) + biases).relu()
     };
-    let first = layer(images.reshape([1, SIDE, SIDE]), v[0], v[1]);
-    let second = layer(first, v[2], v[3]);
+    let first = layer(images.reshape([SIDE, SIDE, 1]), v[0], v[1]);
+    let second = layer(first, v[2], v[3]).transpose(&[2, 0, 1]);
     (second.reshape([64 * PIXELS / 16]).matmul(v[4]) + v[5]).relu()
 }
 
@@ -135,8 +137,8 @@ impl Lenet {
     /// Trains it on the training set and judges it on the rest and on the test set.
     pub fn train(train: &Labelled, test: &Labelled, schooling: &Schooling, desk: &Desk) -> Result<Lenet, Error> {
         let Schooling { seed, epochs, batch, held_out } = *schooling;
-        let sizes = [&train.images, &test.images].map(|i| [i.channels, i.height, i.width]);
-        if sizes != [[1, SIDE, SIDE]; 2] || train.images.count < held_out + batch {
+        let sizes = [&train.images, &test.images].map(|i| [i.height, i.width, i.channels]);
+        if sizes != [[SIDE, SIDE, 1]; 2] || train.images.count < held_out + batch {
             return Err(Error::config(format!("LeNet is trained on grey images of 28 × 28, {held_out} held out")));
         }
         let own = train.part(held_out..train.images.count);
@@ -262,7 +264,7 @@ impl Features for Lenet {
     }
 
     fn image(&self) -> [usize; 3] {
-        [1, SIDE, SIDE]
+        [SIDE, SIDE, 1]
     }
 
     fn features<'g>(&self, images: Expr<'g>, stream: u32) -> Expr<'g> {

@@ -1,6 +1,6 @@
 //! Thumbnails: what an image is when looked at from far away.
 //!
-//! **Statement.** Means of the intensities over 4 × 4 equal parts of each channel. **Conventions.** No weights, so that it is
+//! **Statement.** Means of the intensities over 4 × 4 equal parts of each channel, channel after channel. **Conventions.** No weights, so that it is
 //! always there: for trying things out, not for judging them. **Error.** Rounding. **Checked by** tests/experiment_cifar.rs.
 
 use super::Features;
@@ -16,9 +16,9 @@ pub struct Thumbnail {
 }
 
 impl Thumbnail {
-    /// Of images of `[channels, height, width]`, multiples of 4.
+    /// Of images of `[height, width, channels]`, multiples of 4.
     pub fn of(image: [usize; 3]) -> Self {
-        let whole = image[1..].iter().all(|side| *side > 0 && side.is_multiple_of(PARTS));
+        let whole = image[..2].iter().all(|side| *side > 0 && side.is_multiple_of(PARTS));
         assert!(whole, "thumbnail: images of {image:?} have no 4 × 4 equal parts");
         Thumbnail { image }
     }
@@ -34,7 +34,7 @@ impl Features for Thumbnail {
     }
 
     fn count(&self) -> usize {
-        self.image[0] * PARTS * PARTS
+        PARTS * PARTS * self.image[2]
     }
 
     fn image(&self) -> [usize; 3] {
@@ -42,9 +42,9 @@ impl Features for Thumbnail {
     }
 
     fn features<'g>(&self, images: Expr<'g>, _: u32) -> Expr<'g> {
-        let [c, h, w] = self.image;
-        let parts = images.reshape([c, PARTS, h / PARTS, PARTS, w / PARTS]).mean(-1).mean(2);
-        parts.reshape([self.count()])
+        let [h, w, c] = self.image;
+        let parts = images.reshape([PARTS, h / PARTS, PARTS, w / PARTS, c]).mean(3).mean(1);
+        parts.transpose(&[2, 0, 1]).reshape([self.count()])
     }
 
     fn set(&self, _: &mut State<f32>) {}

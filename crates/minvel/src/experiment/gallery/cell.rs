@@ -24,7 +24,7 @@ pub(in crate::experiment) struct Cell {
     pub title: String,
     /// What decides its colour.
     pub method: String,
-    /// Channels, height and width of its images.
+    /// Height, width and channels of its images.
     pub image: [usize; 3],
     /// How it is made and learnt.
     pub settings: Settings,

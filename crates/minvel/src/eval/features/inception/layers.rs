@@ -1,18 +1,19 @@
 //! The layers of Inception: what they are called and how they follow each other.
 //!
-//! **Source.** szegedy2016rethinking, sections 3–6; names are those of the TensorFlow graph.
+//! **Source.** szegedy2016rethinking, sections 3–6; names are those of the TensorFlow graph. **Conventions.** Images are
+//! `[height, width, channels]`.
 
 use minvel_engine::{Expr, Window, concat};
 
 /// A convolution with its bias.
 pub(super) struct Layer {
     pub name: String,
-    /// Output channels, input channels, rows and columns of the window.
+    /// Output channels, input channels, rows and columns of the window, as the file of weights has them.
     pub dims: [usize; 4],
 }
 
 impl Layer {
-    /// Name of the variable `[out, in·rows·columns]`.
+    /// Name of the variable `[rows·columns·in, out]`.
     pub fn weights(&self) -> String {
         format!("inception/{}/weights", self.name)
     }
@@ -22,28 +23,28 @@ impl Layer {
         format!("inception/{}/biases", self.name)
     }
 
-    /// The convolution without its bias, `[out, rows·columns]`, and its rows and columns; with zeros around that keep the
+    /// The convolution without its bias, `[rows·columns, out]`, and its rows and columns; with zeros around that keep the
     /// size, or with none.
     fn convolve<'g>(&self, x: Expr<'g>, stride: usize, same: bool) -> (Expr<'g>, [usize; 2]) {
         let [out, input, kh, kw] = self.dims;
         let kernel = [kh, kw];
         let window = Window { kernel, stride, pad: kernel.map(|k| if same { [k / 2; 2] } else { [0; 2] }) };
-        let weights = x.graph().variable(&self.weights(), [out, input * kh * kw]);
+        let weights = x.graph().variable(&self.weights(), [kh * kw * input, out]);
         let dims = x.shape().dims;
-        (weights.matmul(x.im2col(window)), window.output([dims[1], dims[2]]))
+        (x.im2col(window).matmul(weights), window.output([dims[0], dims[1]]))
     }
 
     /// max(x + b, 0) as an image. Before it becomes one, so that a card does all of it where it ends the product.
     fn activate<'g>(&self, x: Expr<'g>, [height, width]: [usize; 2]) -> Expr<'g> {
         let out = self.dims[0];
-        (x + x.graph().variable(&self.biases(), [out]).expand(-1)).relu().reshape([out, height, width])
+        (x + x.graph().variable(&self.biases(), [out])).relu().reshape([height, width, out])
     }
 
     /// The mean of 3 × 3 around each entry, and a 1 × 1 convolution.
     fn average<'g>(&self, x: Expr<'g>) -> Expr<'g> {
-        let (x, [height, width]) = self.convolve(x, 1, true);
-        let mean = averaged(x.reshape([self.dims[0], height, width]));
-        self.activate(mean.reshape([self.dims[0], height * width]), [height, width])
+        let (x, size @ [height, width]) = self.convolve(x, 1, true);
+        let mean = averaged(x.reshape([height, width, self.dims[0]]));
+        self.activate(mean.reshape([height * width, self.dims[0]]), size)
     }
 }
 
@@ -132,7 +133,7 @@ pub(super) fn layers() -> Vec<Layer> {
     stem().into_iter().chain(first.chain(middle).chain(last).flatten().flatten()).collect()
 }
 
-/// 2048 features of images `[3, 299, 299]` in [−1, 1].
+/// 2048 features of images `[299, 299, 3]` in [−1, 1].
 pub(super) fn pooled(images: Expr) -> Expr {
     let s = stem();
     let mut x = valid(&s[0], images, 2);
@@ -140,19 +141,19 @@ pub(super) fn pooled(images: Expr) -> Expr {
     x = valid(&s[4], same(&s[3], halved(x)), 1);
     x = halved(x);
     for (name, input, pool) in A {
-        x = concat(&with_average(&block_a(name, input, pool), x), 0);
+        x = concat(&with_average(&block_a(name, input, pool), x), -1);
     }
     let b = block_b("mixed_3", 288);
-    x = concat(&[valid(&b[0][0], x, 2), shrinking(&b[1], x), halved(x)], 0);
+    x = concat(&[valid(&b[0][0], x, 2), shrinking(&b[1], x), halved(x)], -1);
     for (name, inner) in C {
-        x = concat(&with_average(&block_c(name, 768, inner), x), 0);
+        x = concat(&with_average(&block_c(name, 768, inner), x), -1);
     }
     let d = block_d("mixed_8", 768);
-    x = concat(&[shrinking(&d[0], x), shrinking(&d[1], x), halved(x)], 0);
+    x = concat(&[shrinking(&d[0], x), shrinking(&d[1], x), halved(x)], -1);
     x = forked(&block_e("mixed_9", 1280), x, Layer::average);
     x = forked(&block_e("mixed_10", 2048), x, |pool, x| same(pool, largest(x)));
-    let [channels, height, width] = x.shape().dims[..] else { unreachable!("an image") };
-    x.reshape([channels, height * width]).mean(-1)
+    let [height, width, channels] = x.shape().dims[..] else { unreachable!("an image") };
+    x.reshape([height * width, channels]).mean(0)
 }
 
 fn same<'g>(layer: &Layer, x: Expr<'g>) -> Expr<'g> {
@@ -189,12 +190,12 @@ fn forked<'g>(block: &Block, x: Expr<'g>, pool: impl Fn(&Layer, Expr<'g>) -> Exp
         parts.extend(pair[1].iter().map(|layer| same(layer, inner)));
     }
     parts.push(pool(&block[5][0], x));
-    concat(&parts, 0)
+    concat(&parts, -1)
 }
 
-/// The largest of windows of three that go on by two, along the last two axes.
+/// The largest of windows of three that go on by two, along rows and columns.
 fn halved(x: Expr) -> Expr {
-    halved_along(halved_along(x, 1), 2)
+    halved_along(halved_along(x, 0), 1)
 }
 
 fn halved_along(x: Expr, axis: usize) -> Expr {
@@ -220,7 +221,7 @@ fn neighbours(x: Expr, axis: usize) -> [Expr; 3] {
 
 /// The largest of 3 × 3 entries around each; none is negative, so that zeros beyond the ends change nothing.
 fn largest(x: Expr) -> Expr {
-    [1, 2].into_iter().fold(x, |x, axis| {
+    [0, 1].into_iter().fold(x, |x, axis| {
         let [a, b, c] = neighbours(x, axis);
         a.max(b).max(c)
     })
@@ -228,13 +229,13 @@ fn largest(x: Expr) -> Expr {
 
 /// The mean of 3 × 3 entries around each, of those that are there.
 fn averaged(x: Expr) -> Expr {
-    let [_, height, width] = x.shape().dims[..] else { panic!("averaged: {} is no image", x.shape()) };
-    let sum = [1, 2].into_iter().fold(x, |x, axis| {
+    let [height, width, _] = x.shape().dims[..] else { panic!("averaged: {} is no image", x.shape()) };
+    let sum = [0, 1].into_iter().fold(x, |x, axis| {
         let [a, b, c] = neighbours(x, axis);
         a + b + c
     });
     let there = |i: usize, n: usize| (i.saturating_sub(1)..n.min(i + 2)).len();
     let share = |i: usize| 1.0 / (there(i / width, height) * there(i % width, width)) as f64;
     let shares: Vec<f64> = (0..height * width).map(share).collect();
-    sum * x.graph().table(&shares, [height, width])
+    sum * x.graph().table(&shares, [height, width, 1])
 }

@@ -13,43 +13,45 @@ fn place(i: usize, from: usize, to: usize) -> (usize, usize, f64) {
     (before, (before + 1).min(from - 1), s - before as f64)
 }
 
-/// The matrix `[from, to]` that resizes a row.
+/// The matrix `[to, from]` that resizes a column.
 fn matrix(from: usize, to: usize) -> Vec<f64> {
     let mut entries = vec![0.0; from * to];
     for i in 0..to {
         let (before, after, share) = place(i, from, to);
-        entries[before * to + i] += 1.0 - share;
-        entries[after * to + i] += share;
+        entries[i * from + before] += 1.0 - share;
+        entries[i * from + after] += share;
     }
     entries
 }
 
-/// Images `[channels, height, width]` at another size.
+/// Images `[height, width, channels]` at another size.
 pub(super) fn resize<'g>(x: Expr<'g>, [height, width]: [usize; 2]) -> Expr<'g> {
     turned(turned(x, width), height)
 }
 
 /// Images whose rows have another length, with rows and columns exchanged.
 fn turned<'g>(x: Expr<'g>, length: usize) -> Expr<'g> {
-    let [channels, height, width] = x.shape().dims[..] else { panic!("resize: {} is no image", x.shape()) };
+    let [height, width, channels] = x.shape().dims[..] else { panic!("resize: {} is no image", x.shape()) };
+    let x = x.transpose(&[1, 0, 2]);
     if width == length {
-        return x.t();
+        return x;
     }
-    let table = x.graph().table(&matrix(width, length), [width, length]);
-    x.reshape([channels * height, width]).matmul(table).reshape([channels, height, length]).t()
+    let table = x.graph().table(&matrix(width, length), [length, width]);
+    table.matmul(x.reshape([width, height * channels])).reshape([length, height, channels])
 }
 
-/// A picture of any size as intensities `[channels, height, width]` of another.
+/// A picture of any size as intensities `[height, width, channels]` of another.
 pub(super) fn resized(picture: &Picture, [height, width]: [usize; 2]) -> Vec<f32> {
     let mut out = Vec::with_capacity(3 * height * width);
     let columns: Vec<_> = (0..width).map(|i| place(i, picture.width, width)).collect();
-    for channel in picture.pixels.chunks(picture.height * picture.width) {
-        for y in 0..height {
-            let (above, below, down) = place(y, picture.height, height);
-            let row = |y: usize| &channel[y * picture.width..][..picture.width];
-            let (above, below) = (row(above), row(below));
-            out.extend(columns.iter().map(|(left, right, across)| {
-                let between = |row: &[u8]| row[*left] as f64 * (1.0 - across) + row[*right] as f64 * across;
+    for y in 0..height {
+        let (above, below, down) = place(y, picture.height, height);
+        let row = |y: usize| &picture.pixels[3 * picture.width * y..][..3 * picture.width];
+        let (above, below) = (row(above), row(below));
+        for (left, right, across) in &columns {
+            out.extend([0, 1, 2].map(|c| {
+                let entry = |row: &[u8], x: usize| row[3 * x + c] as f64;
+                let between = |row: &[u8]| entry(row, *left) * (1.0 - across) + entry(row, *right) * across;
                 ((between(above) * (1.0 - down) + between(below) * down) / 255.0) as f32
             }));
         }
