@@ -90,6 +90,7 @@ fn time(method: &str, batch: usize, options: &Options, seconds: f64, profile: bo
         let start = Instant::now();
         program.run_steps(&mut state, &[("images", &images)], 0, done..done + count);
         done += count;
+        assert!(program.output(0)[0].is_finite(), "the loss is not a number"); // and the device is done
         start.elapsed().as_secs_f64()
     };
     let guess = (run(41) - run(1)).max(1e-3) / 40.0;

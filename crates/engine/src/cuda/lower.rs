@@ -7,7 +7,7 @@
 
 use super::parts::space;
 use crate::graph::{Id, Node};
-use crate::op::{Op, Window};
+use crate::op::{Binary, Op, Window};
 use crate::shape::Shape;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,8 +19,10 @@ pub(super) fn lower(old: &[Node], roots: &mut [&mut Id]) -> Vec<Node> {
     for node in old {
         let args: Vec<Id> = node.args.iter().map(|&a| moved[a as usize]).collect();
         let node = Node { op: node.op.clone(), args, shape: node.shape.clone() };
-        let id = lowered.summed(&node).or_else(|| lowered.regrouped(&node)).unwrap_or_else(|| lowered.put(node));
-        moved.push(id);
+        moved.push(match node.op {
+            Op::Reshape => lowered.reshape(node.args[0], &node.shape.dims),
+            _ => lowered.summed(&node).or_else(|| lowered.regrouped(&node)).unwrap_or_else(|| lowered.put(node)),
+        });
     }
     roots.iter_mut().for_each(|root| **root = moved[**root as usize]);
     lowered.nodes
@@ -49,7 +51,8 @@ fn phases(kernel: usize, stride: usize, before: usize, length: usize, windows: u
         let first = (remainder + before) % stride;
         let taps = kernel.checked_sub(first).filter(|&left| left > 0)?.div_ceil(stride);
         let last = |pixel: usize| (pixel + before) / stride;
-        let pad = [(taps - 1).checked_sub(last(remainder))?, (last(length - stride + remainder) + 1).checked_sub(windows)?];
+        let pad =
+            [(taps - 1).checked_sub(last(remainder))?, (last(length - stride + remainder) + 1).checked_sub(windows)?];
         Some(Phase { entries: (0..taps).rev().map(|j| first + stride * j).collect(), pad })
     };
     (0..stride).map(phase).collect()
@@ -103,8 +106,8 @@ impl Lowered {
     /// Windows added up, if they are a product: a product for each remainder, interleaved.
     fn summed(&mut self, node: &Node) -> Option<Id> {
         let &Op::Col2im(Window { kernel: [kh, kw], stride, pad }) = &node.op else { return None };
-        let product = self.node(node.args[0]);
         let [h, w, c] = node.shape.dims[..] else { return None };
+        let (product, factor) = self.scaled(self.node(node.args[0]));
         if product.op != Op::Matmul || self.node(product.args[1]).shape.rows.is_some() {
             return None;
         }
@@ -121,9 +124,13 @@ impl Lowered {
         for band in &bands {
             let mut pieces = vec![];
             for column in &columns {
-                let window =
-                    Window { kernel: [band.entries.len(), column.entries.len()], stride: 1, pad: [band.pad, column.pad] };
-                let place = |y: &usize| column.entries.iter().map(move |x| ((y * kw + x) as f64).to_bits()).collect::<Vec<_>>();
+                let window = Window {
+                    kernel: [band.entries.len(), column.entries.len()],
+                    stride: 1,
+                    pad: [band.pad, column.pad],
+                };
+                let place =
+                    |y: &usize| column.entries.iter().map(move |x| ((y * kw + x) as f64).to_bits()).collect::<Vec<_>>();
                 let chosen: Vec<u64> = band.entries.iter().flat_map(place).collect();
                 let count = chosen.len();
                 let chosen = Node { op: Op::Table(Arc::from(chosen)), args: vec![], shape: Shape::whole([count]) };
@@ -140,7 +147,23 @@ impl Lowered {
             rows.push(self.concat(pieces, 3));
         }
         let image = self.concat(rows, 1);
-        Some(self.reshape(image, &[h, w, c]))
+        let image = self.reshape(image, &[h, w, c]);
+        Some(match factor {
+            None => image,
+            Some(bits) => {
+                let factor = self.put(Node { op: Op::Fill(bits), args: vec![], shape: node.shape.clone() });
+                let scaled = Node { op: Op::Binary(Binary::Mul), args: vec![factor, image], shape: node.shape.clone() };
+                self.regrouped(&scaled).unwrap_or_else(|| self.put(scaled))
+            }
+        })
+    }
+
+    /// What a number is multiplied with, and that number.
+    fn scaled<'a>(&'a self, node: &'a Node) -> (&'a Node, Option<u64>) {
+        match (&node.op, node.args.first().map(|&a| &self.node(a).op)) {
+            (Op::Binary(Binary::Mul), Some(&Op::Fill(bits))) => (self.node(node.args[1]), Some(bits)),
+            _ => (node, None),
+        }
     }
 
     /// Elementwise work on what has other axes by itself: done there.
