@@ -34,6 +34,9 @@ struct Lowered {
     index: HashMap<Node, Id>,
 }
 
+/// Images of fewer channels are better added up: their windows are small, and products of so few columns slow.
+const CHANNELS: usize = 16;
+
 /// Pixels of one remainder along one axis: the windows of what is added up that reach them.
 struct Phase {
     /// Which entries of the old window they meet, first to last.
@@ -108,7 +111,7 @@ impl Lowered {
         let &Op::Col2im(Window { kernel: [kh, kw], stride, pad }) = &node.op else { return None };
         let [h, w, c] = node.shape.dims[..] else { return None };
         let (product, factor) = self.scaled(self.node(node.args[0]));
-        if product.op != Op::Matmul || self.node(product.args[1]).shape.rows.is_some() {
+        if product.op != Op::Matmul || self.node(product.args[1]).shape.rows.is_some() || c < CHANNELS {
             return None;
         }
         let (left, right) = (product.args[0], product.args[1]);

@@ -62,7 +62,7 @@ impl Reduce {
             (false, _) => 8,
         };
         let blocks = outputs.div_ceil(256 / lanes);
-        let splits = if length >= 8192 { (264 / blocks).min(length / 2048).max(1) } else { 1 };
+        let splits = if length >= 8192 { (528 / blocks).min(length / 512).max(1) } else { 1 };
         Reduce { over, maximum, length, lanes, fast, splits }
     }
 

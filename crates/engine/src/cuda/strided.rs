@@ -108,7 +108,8 @@ impl Partition {
         let &Op::Im2col(window) = &node.op else { return None };
         let from = self.strided(node.args[0])?;
         let image = &self.node(node.args[0]).shape.dims;
-        let known = self.place(None, id) == Place::Inline && from.dims[2] == 1 && (left || term.contracts);
+        let dense = from.dims[2] == 1 || image[2] == 1;
+        let known = self.place(None, id) == Place::Inline && dense && (left || term.contracts);
         known.then(|| Windowed {
             root: from.root,
             from,

@@ -4,6 +4,7 @@ use super::{NARROW, Partition};
 use crate::graph::{Id, Node};
 use crate::op::{Op, Unary};
 use crate::random::Draw;
+use crate::shape::Shape;
 
 /// How a value is needed by those who use it.
 #[derive(Clone, Copy, Default)]
@@ -12,14 +13,16 @@ struct Demand {
     uses: usize,
     /// An entry is read many times over, as in a product.
     often: bool,
-    /// Windows of it are copied by address.
-    windows: bool,
+    /// It is copied by address: windows of it are read, or a large product reads it.
+    copied: bool,
     /// How many entries of a user share one entry.
     repeat: usize,
 }
 
 /// Operands of products that cost no more than this are computed while they are loaded.
 const CHEAP: usize = 3;
+/// Products of as many multiplications are large.
+const LARGE: usize = 1 << 27;
 /// Values that several use are kept if they cost more than this.
 const SHARED: usize = 12;
 /// Values repeated over many entries are kept if they cost more than this.
@@ -69,6 +72,15 @@ impl Partition {
         }
     }
 
+    /// True for products whose tiles are large: these wait for operands that are computed while they are loaded.
+    fn is_large(&self, node: &Node) -> bool {
+        let depth = |arg: &Shape| {
+            if node.op == Op::Contract { arg.len() / arg.dims[arg.rank() - 1] } else { arg.dims[arg.rank() - 1] }
+        };
+        matches!(node.op, Op::Matmul | Op::Contract)
+            && self.replicas * node.shape.len() * depth(&self.node(node.args[0]).shape) >= LARGE
+    }
+
     /// Which nodes are kept in buffers (or at least in a part of their own choosing).
     pub(super) fn kept(&self) -> Vec<bool> {
         let demands = self.demands();
@@ -81,7 +93,7 @@ impl Partition {
             work[id] = if leaf { 1 } else { (args + own_cost(&node.op)).saturating_mul(self.turns(node)) };
             let d = demands[id];
             let dear = (d.often && work[id] > CHEAP)
-                || (d.windows && work[id] > 1)
+                || (d.copied && work[id] > 1 && !matches!(node.op, Op::Im2col(_)))
                 || (d.uses >= 2 && work[id] > SHARED)
                 || (d.repeat >= 8 && work[id] > REPEATED)
                 || work[id] > DEAR;
@@ -119,13 +131,13 @@ impl Partition {
                 if renames(&node.op) {
                     d.uses += own.uses;
                     d.often |= own.often;
-                    d.windows |= own.windows;
+                    d.copied |= own.copied;
                     d.repeat = d.repeat.max(own.repeat.max(1) * shared.max(1));
                     continue;
                 }
                 d.uses += 1;
                 d.often |= matches!(node.op, Op::Matmul | Op::Contract | Op::Kth(_) | Op::Scatter);
-                d.windows |= matches!(node.op, Op::Im2col(_));
+                d.copied |= matches!(node.op, Op::Im2col(_)) || self.is_large(node);
                 d.repeat = d.repeat.max(if node.op == Op::Gather && k == 1 { shared } else { 1 });
             }
         }
