@@ -396,7 +396,9 @@ FN u32 low_part(float x, u32 high) { return __float_as_uint(x - __uint_as_float(
 // The same by tensor cores, for float. Numbers are split into two of 11 bits; with PRODUCTS = 3 of the four products of
 // parts are summed, which leaves an error of about 2⁻²¹ of a product: within the bound of f32 sums. PRODUCTS = 1 is TF32.
 // Warps are WM × WN places and slices of k. Fragments take k in the order 0, 2, 4, 6 | 1, 3, 5, 7, so that pairs lie together.
-template <int BM, int BN, int BK, int WM, int WN, int PRODUCTS>
+// Tensor cores cut off the bits that their sums have no room for, so that long sums shrink by about 2⁻²⁵ with every addition:
+// FRESH starts anew with each block of k, and rounds when it adds blocks.
+template <int BM, int BN, int BK, int WM, int WN, int PRODUCTS, bool FRESH>
 struct Tensors {
   static constexpr int M = BM, N = BN, K = BK, SLICES = THREADS / 32 / (WM * WN), TM = BM / WM / 16, TN = BN / WN / 8;
   float c[TM][TN][4];
@@ -428,7 +430,7 @@ struct Tensors {
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int slice = warp / (WM * WN), m = warp / WN % WM * (16 * TM) + g, n = warp % WN * (8 * TN) + g;
     // Small tiles sum the small products apart: their chains of additions would be too long.
-    constexpr bool APART = PRODUCTS > 1 && TM * TN < 4;
+    constexpr bool APART = FRESH || (PRODUCTS > 1 && TM * TN < 4);
     float small[TM][TN][4] = {};
 #pragma unroll 4
     for (int step = 0; step < (BK / 8 + SLICES - 1) / SLICES; step++) {
@@ -456,7 +458,7 @@ struct Tensors {
         for (int i = 0; i < TM; i++)
 #pragma unroll
           for (int j = 0; j < TN; j++)
-            mma(APART && kind < 2 ? small[i][j] : c[i][j], kind == 0 ? al[i] : ah[i], kind == 1 ? bl[j] : bh[j]);
+            mma(FRESH || (APART && kind < 2) ? small[i][j] : c[i][j], kind == 0 ? al[i] : ah[i], kind == 1 ? bl[j] : bh[j]);
     }
     if (APART)
 #pragma unroll

@@ -84,16 +84,20 @@ impl Tile {
         block(self.m) + block(self.n)
     }
 
-    /// As a type of the kernel.
-    pub fn name(&self, precision: Precision) -> String {
+    /// As a type of the kernel, for sums over k of some length.
+    pub fn name(&self, precision: Precision, depth: usize) -> String {
         let Tile { m, n, k, .. } = self;
         let products = if precision == Precision::Tf32 { 1 } else { 3 };
+        let fresh = products == 3 && depth > FRESH;
         match self.warps {
             None => format!("Scalars<{m}, {n}, {k}>"),
-            Some((wm, wn)) => format!("Tensors<{m}, {n}, {k}, {wm}, {wn}, {products}>"),
+            Some((wm, wn)) => format!("Tensors<{m}, {n}, {k}, {wm}, {wn}, {products}, {fresh}>"),
         }
     }
 }
+
+/// Tensor cores cut off what they add; in f32 longer sums than this are added up from pieces by other means.
+const FRESH: usize = 256;
 
 /// A sum of products.
 #[derive(Clone, Debug)]
@@ -214,6 +218,8 @@ const TENSORS: [Tensors; 10] = [
 const SCALARS: [(usize, usize); 5] = [(16, 16), (16, 4), (64, 4), (32, 32), (64, 64)];
 /// Bytes of shared memory that two blocks may take each.
 const WHOLE: usize = 114 << 10;
+/// From this length on a sum over k is long.
+const LONG: usize = 1024;
 /// Nanoseconds until a large tile is under way.
 const LARGE: f64 = 2000.0;
 /// Nanoseconds until the pieces of a sum are added up by a kernel of its own, and bytes that it moves in each.
@@ -271,9 +277,7 @@ fn choose(
                 Some(step) => {
                     // The last turn may be short of blocks, unless other work of the kernel takes their places.
                     let turns = (turns.ceil() + turns) / 2.0;
-                    // The largest tiles have a multiprocessor for themselves: nothing hides how they end.
-                    let ending = size * if size > 8192.0 { 0.3 } else { 0.2 };
-                    turns * (piece as f64 * step + ending) + LARGE
+                    turns * (piece as f64 * step + 0.1 * size) + LARGE
                 }
                 None => {
                     // Loads from the second-level cache, which all multiprocessors share, and products.
@@ -286,9 +290,16 @@ fn choose(
     };
     // A row of data is finished by one thread if the tile holds all of it.
     let whole_rows = g.rows == Rows::Left && g.m == 1 && width <= NARROW;
-    let all = candidates.iter().filter(|c| !whole_rows || c.tile.n >= width).flat_map(|c| {
-        let most = if whole_rows || c.tile.stages == 1 { 1 } else { (depth / (4 * c.tile.k)).clamp(1, 2 * FILL) };
-        (1..=most).map(move |splits| (c, splits))
+    // Large tiles leave no room for other work of their kernel, nor for the next to begin: short sums are worth that only if
+    // they are many, and the largest tiles only if they are very many rows.
+    let worth = |t: &Tile| {
+        let (size, many, tall) = (t.m * t.n, count(t) >= 2 * FILL, g.rows == Rows::Left && batch == 1);
+        size <= 1024 || depth >= LONG || (many && (size <= 128 * 64 || (tall && size < 128 * 128)))
+    };
+    let fits = |c: &&Candidate| (!whole_rows || c.tile.n >= width) && worth(&c.tile);
+    let all = candidates.iter().filter(fits).flat_map(|c| {
+        let most = if whole_rows || c.tile.stages == 1 || depth < LONG { 1 } else { depth / (4 * c.tile.k) };
+        (1..=most.clamp(1, 2 * FILL)).map(move |splits| (c, splits))
     });
     let best = all.min_by(|a, b| cost(a.0, a.1).total_cmp(&cost(b.0, b.1)));
     best.map_or((candidates[0].tile, 1), |(c, splits)| (c.tile, splits))

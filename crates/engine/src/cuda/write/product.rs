@@ -37,7 +37,7 @@ impl Writer<'_> {
             splits = p.splits,
             whole = tiles * p.splits,
         );
-        let name = t.name(self.partition.arithmetic.precision);
+        let name = t.name(self.partition.arithmetic.precision, p.depth());
         let (mut fetches, mut products) = (String::new(), String::new());
         let mut scale = p.terms[0].scale;
         for (i, term) in p.terms.iter().enumerate() {
