@@ -59,6 +59,14 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// About how long one of its blocks takes: multiplications of a product, and nothing for what moves data.
+    pub fn effort(&self) -> usize {
+        match &self.kind {
+            Kind::Product(p) => p.tile.m * p.tile.n * p.terms.iter().map(|t| t.depth).sum::<usize>() / p.splits,
+            _ => 0,
+        }
+    }
+
     /// True if all features of a row are at hand in one thread.
     pub fn by_rows(&self) -> bool {
         match &self.kind {

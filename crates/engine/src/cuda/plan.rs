@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::lower::lower;
-use super::parts::{Arithmetic, Kind, Partition};
+use super::parts::{Arithmetic, Kind, Part, Partition};
 use super::write;
 use crate::cpu::{Named, pack};
 use crate::expr::Expr;
@@ -215,7 +215,11 @@ impl Plan {
         let mut known: HashMap<String, Param> = HashMap::new();
         let (mut blocks, mut shared, mut random, mut body) = (0, 0, false, String::new());
         let _ = write!(self.summary, "kernel {level}:");
-        for (number, part) in partition.parts.iter().enumerate().filter(|(_, p)| p.level == level) {
+        // Blocks start in order: those that take longest first, so that none is left over at the end.
+        let mut parts: Vec<(usize, &Part)> =
+            partition.parts.iter().enumerate().filter(|(_, p)| p.level == level).collect();
+        parts.sort_by_key(|(_, part)| std::cmp::Reverse(part.effort()));
+        for (number, part) in parts {
             let code = write::part(partition, number, Some(names));
             for id in &code.reads {
                 let home = names.homes[id];

@@ -277,7 +277,9 @@ fn choose(
                 Some(step) => {
                     // The last turn may be short of blocks, unless other work of the kernel takes their places.
                     let turns = (turns.ceil() + turns) / 2.0;
-                    turns * (piece as f64 * step + 0.1 * size) + LARGE
+                    // The largest tile has a multiprocessor for itself: nothing hides how it ends.
+                    let ending = size * if size < 16384.0 { 0.1 } else { 0.3 };
+                    turns * (piece as f64 * step + ending) + LARGE
                 }
                 None => {
                     // Loads from the second-level cache, which all multiprocessors share, and products.
@@ -291,10 +293,11 @@ fn choose(
     // A row of data is finished by one thread if the tile holds all of it.
     let whole_rows = g.rows == Rows::Left && g.m == 1 && width <= NARROW;
     // Large tiles leave no room for other work of their kernel, nor for the next to begin: short sums are worth that only if
-    // they are many, and the largest tiles only if they are very many rows.
+    // they are many, and the largest tiles only if they are one product of very many rows.
     let worth = |t: &Tile| {
         let (size, many, tall) = (t.m * t.n, count(t) >= 2 * FILL, g.rows == Rows::Left && batch == 1);
-        size <= 1024 || depth >= LONG || (many && (size <= 128 * 64 || (tall && size < 128 * 128)))
+        let long = depth >= if batch == 1 { LONG / 2 } else { LONG };
+        size <= 1024 || long || (many && (size <= 128 * 64 || (tall && size < 128 * 128)))
     };
     let fits = |c: &&Candidate| (!whole_rows || c.tile.n >= width) && worth(&c.tile);
     let all = candidates.iter().filter(fits).flat_map(|c| {
