@@ -185,3 +185,56 @@ impl Lowered {
         Some(self.reshape(own, &node.shape.dims))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Op, lower};
+    use crate::derive::grad;
+    use crate::graph::{Graph, Id};
+    use crate::op::Window;
+    use crate::random::{Key, Stream};
+    use crate::reference::{Values, evaluate};
+
+    /// Values before and after, and how many windows are still added up.
+    fn both(graph: &Graph, roots: &[Id], values: &Values) -> (Vec<Vec<f64>>, Vec<Vec<f64>>, usize) {
+        let mut after = roots.to_vec();
+        let nodes = lower(&graph.nodes(), &mut after.iter_mut().collect::<Vec<_>>());
+        let summed = nodes.iter().filter(|n| matches!(n.op, Op::Col2im(_))).count();
+        let lowered = Graph::new();
+        nodes.into_iter().enumerate().for_each(|(k, node)| assert_eq!(lowered.intern(node).id, k as Id));
+        let value = |graph: &Graph, ids: &[Id]| {
+            evaluate(&ids.iter().map(|&id| graph.at(id)).collect::<Vec<_>>(), values, 0, 0, 0)
+        };
+        (value(graph, roots), value(&lowered, &after), summed)
+    }
+
+    #[test]
+    fn lowered_programs_have_the_same_values_and_add_up_no_windows_of_many_channels() {
+        let windows = [
+            ([5, 5], 2, [[2, 2]; 2]),
+            ([5, 5], 2, [[1, 2]; 2]),
+            ([3, 2], 1, [[1, 1], [0, 1]]),
+            ([4, 4], 4, [[0; 2]; 2]),
+        ];
+        for ((kernel, stride, pad), (channels, expected)) in
+            windows.into_iter().flat_map(|w| [(16, 0), (3, 1)].map(|c| (w, c)))
+        {
+            let window = Window { kernel, stride, pad };
+            let g = Graph::new();
+            let (x, w) = (g.input_rows("x", 2, [8, 4, channels]), g.input("w", [kernel[0] * kernel[1] * channels, 5]));
+            // Elementwise work under other axes than the product's, with a factor before the windows are added up.
+            let y = x.conv2d(w, window) + g.input("b", [5]);
+            let y = y.reshape([y.shape().features()]).tanh();
+            let loss = (y.square() * 3.0).sum(-1).sum_rows();
+            let roots = [y.id, grad(loss, &[x])[0].id, grad(loss, &[w])[0].id];
+            let mut normals = Stream::new(Key::new(7, 0), 0);
+            let mut draw = |n: usize| (0..n).map(|_| normals.normal()).collect::<Vec<f64>>();
+            let values = [("x", draw(64 * channels)), ("w", draw(w.shape().len())), ("b", draw(5))].into();
+            let (before, after, summed) = both(&g, &roots, &values);
+            assert_eq!(summed, expected, "{window:?}, {channels} channels");
+            for (a, b) in before.concat().into_iter().zip(after.concat()) {
+                assert!((a - b).abs() <= 1e4 * f64::EPSILON * (1.0 + a.abs()), "{window:?}: {a} and {b}");
+            }
+        }
+    }
+}
