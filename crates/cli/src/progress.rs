@@ -7,28 +7,42 @@ use std::fmt::Write;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Bars on a terminal, plain lines elsewhere.
-pub struct Bars {
+/// Where the bars of one or several experiments stand.
+#[derive(Clone)]
+pub struct Screen {
     bars: MultiProgress,
-    units: ProgressBar,
-    steps: Mutex<Option<ProgressBar>>,
     visible: bool,
 }
 
-impl Bars {
-    /// Bars for an experiment.
-    pub fn new(experiment: &str) -> Self {
+impl Screen {
+    /// The terminal, if there is one.
+    pub fn new() -> Self {
         let visible = console::user_attended_stderr();
         let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bars = MultiProgress::with_draw_target(target);
-        let units = bars.add(ProgressBar::new(1));
+        Screen { bars: MultiProgress::with_draw_target(target), visible }
+    }
+
+    /// Bars for an experiment.
+    pub fn bars(&self, experiment: &str) -> Bars {
+        let units = self.bars.add(ProgressBar::new(1));
         units.set_style(style("{prefix:.bold} {wide_bar:.blue} {pos}/{len} {elapsed} {msg}"));
         units.set_prefix(experiment.to_string());
         units.enable_steady_tick(Duration::from_millis(200));
-        if !visible {
-            eprintln!("{experiment}");
-        }
-        Bars { bars, units, steps: Mutex::new(None), visible }
+        Bars { screen: self.clone(), units, steps: Mutex::new(None) }
+    }
+}
+
+/// Bars on a terminal, plain lines elsewhere.
+pub struct Bars {
+    screen: Screen,
+    units: ProgressBar,
+    steps: Mutex<Option<ProgressBar>>,
+}
+
+impl Bars {
+    /// Bars for an experiment that has the terminal for itself.
+    pub fn new(experiment: &str) -> Self {
+        Screen::new().bars(experiment)
     }
 
     /// Clears the screen of bars.
@@ -59,16 +73,17 @@ impl Observer for Bars {
 
     fn unit_done(&self, name: &str, seconds: f64, resumed: bool) {
         self.units.inc(1);
-        if !self.visible {
+        if !self.screen.visible {
             let how = if resumed { " (from before)" } else { "" };
             let (at, of) = (self.units.position(), self.units.length().unwrap_or(0));
-            eprintln!("  [{at}/{of}] {name}: {}{how}", format::duration(seconds));
+            eprintln!("{} [{at}/{of}] {name}: {}{how}", self.units.prefix(), format::duration(seconds));
         }
     }
 
     fn begin(&self, name: &str, total: u64, done: u64) {
         self.end();
-        let bar = self.bars.add(ProgressBar::new(total).with_position(done));
+        let bar = ProgressBar::new(total).with_position(done);
+        let bar = self.screen.bars.insert_after(&self.units, bar);
         bar.set_style(style("  {prefix} {wide_bar} {pos}/{len} {rate}, {eta} left {msg}"));
         bar.set_prefix(name.to_string());
         bar.reset_eta();

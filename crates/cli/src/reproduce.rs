@@ -1,6 +1,6 @@
 //! `minvel reproduce`: run experiments of the paper and report.
 
-use crate::progress::Bars;
+use crate::progress::Screen;
 use crate::{Failure, claims, place};
 use clap::Args;
 use minvel::experiment::{self, Bench, Config, Entry, GROUPS, LIST, Ledger};
@@ -8,7 +8,10 @@ use minvel::report::{Report, Versions, format};
 use minvel::train::Stop;
 use minvel::{Device, Error, Precision, file};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Repeat experiments of the paper and check its claims.
@@ -54,6 +57,9 @@ pub struct How {
     /// Threads; all cores if not given. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
+    /// Experiments at a time [default: all of them on a GPU, one on a processor].
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
     /// Folder to write, which must not hold another run [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -120,7 +126,7 @@ pub fn perform(entries: &[&'static Entry], name: &str, how: &How, command: &str)
         place::claim(&folder, &request).map_err(Failure::Input)?;
     }
     let reports = work(&jobs, how, &folder, command)?;
-    let whole = conclude(&request, reports, &folder).map_err(Failure::Work)?;
+    let whole = conclude(&request, reports, &folder, how.at_once(&jobs) > 1).map_err(Failure::Work)?;
     print!("{}", claims::table(&whole));
     if whole.timings.len() > 1 && jobs.len() > 1 {
         let times: Vec<String> =
@@ -226,15 +232,44 @@ fn work(jobs: &[Job], arguments: &How, folder: &Path, command: &str) -> Result<V
         }
         error => Failure::Work(error),
     };
-    jobs.iter().map(|job| job.perform(arguments, &stop).map_err(failure)).collect()
+    let (screen, queue) = (Screen::new(), Mutex::new(jobs.iter()));
+    let worker = || {
+        let next = || queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+        let perform = |job: &Job| {
+            let report = job.perform(arguments, &stop, &screen);
+            if report.is_err() {
+                stop.ask(); // the others too, at a safe place
+            }
+            (job.entry.name, report)
+        };
+        std::iter::from_fn(next).map(perform).collect::<Vec<_>>()
+    };
+    let mut done: HashMap<&str, Result<Report, Error>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..arguments.at_once(jobs)).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().flat_map(|w| w.join().expect("no worker panics")).collect()
+    });
+    // What went wrong tells more than that others were stopped for it.
+    let wrong = |report: &Result<Report, Error>| matches!(report, Err(e) if !matches!(e, Error::Interrupted));
+    if let Some(name) = done.iter().find(|(_, report)| wrong(report)).map(|(name, _)| *name) {
+        return Err(failure(done.remove(name).and_then(Result::err).expect("found above")));
+    }
+    jobs.iter().map(|job| done.remove(job.entry.name).expect("every job is done").map_err(failure)).collect()
+}
+
+impl How {
+    /// Experiments at a time. On a GPU one computes while another's kernels are compiled.
+    fn at_once(&self, jobs: &[Job]) -> usize {
+        let most = if self.device == Device::Cpu { 1 } else { jobs.len() };
+        self.jobs.map_or(most, NonZero::get).min(jobs.len())
+    }
 }
 
 impl Job {
-    fn perform(&self, arguments: &How, stop: &Stop) -> Result<Report, Error> {
+    fn perform(&self, arguments: &How, stop: &Stop, screen: &Screen) -> Result<Report, Error> {
         let name = self.entry.name;
         let purpose = format!("{name} {} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&self.config.text()));
         let ledger = Ledger::open(&self.folder, &purpose)?;
-        let bars = Bars::new(name);
+        let bars = screen.bars(name);
         let mut bench = Bench::new(ledger, &bars, stop.clone());
         (bench.threads, bench.partial) = (arguments.threads, arguments.partial);
         (bench.device, bench.precision) = (arguments.device, arguments.precision);
@@ -249,13 +284,16 @@ impl Job {
 }
 
 /// One report of all, beside those that each experiment has in a folder of its own.
-fn conclude(request: &Request, mut reports: Vec<Report>, folder: &Path) -> Result<Report, Error> {
+fn conclude(request: &Request, mut reports: Vec<Report>, folder: &Path, side_by_side: bool) -> Result<Report, Error> {
     if reports.len() == 1 {
         return Ok(reports.remove(0));
     }
     let about =
         GROUPS.iter().find(|(name, _, _)| *name == request.name).map_or("Several experiments", |(_, about, _)| about);
-    let whole = Report::together(&request.name, about, &reports);
+    let mut whole = Report::together(&request.name, about, &reports);
+    if side_by_side {
+        whole.seconds = reports.iter().map(|r| r.seconds).fold(0.0, f64::max);
+    }
     whole.write(folder)?;
     Ok(whole)
 }

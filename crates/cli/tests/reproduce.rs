@@ -27,6 +27,7 @@ fn bad_input_is_refused_with_status_2_and_leaves_nothing() {
         (&["reproduce", "gaussian", "--set", "deviation=-1"], "`deviation` must be positive"),
         (&["reproduce", "gaussian", "--seeds", "0"], "at least 1"),
         (&["reproduce", "gaussian", "--seeds", "few"], "few"),
+        (&["reproduce", "gaussian", "--jobs", "0"], "--jobs"),
         (&["reproduce", "gaussian", "--config", "no-such-file.toml"], "no-such-file.toml"),
         (&["reproduce", "gaussian", "--device", "cuda"], "cpu"),
         (&["reproduce", "gaussian", "--device", "tpu"], "tpu"),
@@ -73,4 +74,26 @@ fn a_run_writes_its_report_and_keeps_others_folders() {
     // another run does not touch it
     assert_eq!(run().status.code(), Some(2));
     std::fs::remove_dir_all(&out).unwrap();
+}
+
+#[test]
+fn experiments_side_by_side_find_what_they_find_one_after_another() {
+    let run = |jobs: &str| {
+        let out = folder(&format!("jobs-{jobs}"));
+        let small =
+            ["circle.run=[\"paper\"]", "circle.settings.paper.iterations=20", "circle.settings.paper.batch=100"];
+        let sets = small.iter().flat_map(|set| ["--set", set]);
+        let start = ["reproduce", "gaussian", "circle", "--quick", "--device", "cpu", "--seeds", "2", "--jobs", jobs];
+        let arguments: Vec<&str> = start.into_iter().chain(sets).chain(["--out", out.to_str().unwrap()]).collect();
+        let output = minvel(&arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report = std::fs::read(out.join("report.json")).unwrap();
+        std::fs::remove_dir_all(&out).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+        (report["rows"].clone(), report["timings"].as_array().unwrap().len())
+    };
+    let (one, two) = (run("1"), run("2"));
+    assert!(one.0.as_array().is_some_and(|rows| rows.len() > 5), "{one:?}");
+    assert_eq!(one, two);
+    assert_eq!(one.1, 2);
 }
