@@ -433,7 +433,8 @@ struct Tensors {
     // Small tiles sum the small products apart: their chains of additions would be too long.
     constexpr bool APART = FRESH || (PRODUCTS > 1 && TM * TN < 4);
     float small[TM][TN][4] = {};
-#pragma unroll 4
+    constexpr int UNROLL = PRODUCTS * TM * TN > 24 ? 2 : 4; // longer text takes longer to compile
+#pragma unroll UNROLL
     for (int step = 0; step < (BK / 8 + SLICES - 1) / SLICES; step++) {
       const int k = 8 * (step * SLICES + slice);
       if (BK / 8 % SLICES != 0 && k >= BK) break;
