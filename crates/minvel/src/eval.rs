@@ -16,7 +16,7 @@ mod moments;
 mod on_grid;
 mod statistics;
 
-pub use features::{Extractor, Features, Inception, Lenet, Origin, Schooling, Thumbnail};
+pub use features::{Extractor, Features, Grey, Inception, Lenet, Origin, Schooling, Thumbnail};
 pub use fid::{Fid, Reference};
 pub use frechet::{Normal, Scatter};
 pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit};

@@ -42,8 +42,15 @@ const VAE: [&str; 9] = [
     "evaluation.temperatures=6",
     "evaluation.group=3",
 ];
-const WAE: [&str; 6] =
-    ["seeds=2", "dimension=2", "learning.hidden=[8]", "learning.iterations=6", "learning.batch=8", "samples=30"];
+const WAE: [&str; 7] = [
+    "inception=\"no\"",
+    "seeds=2",
+    "dimension=2",
+    "learning.hidden=[8]",
+    "learning.iterations=6",
+    "learning.batch=8",
+    "samples=30",
+];
 
 #[test]
 fn both_tables_of_likelihoods_come_out_the_same_however_often_they_are_interrupted() {
@@ -136,6 +143,7 @@ fn bad_settings_name_their_key_and_no_work_is_done() {
         ("wae", "methods=[]", "`methods`"),
         ("wae", "dimension=0", "`dimension`"),
         ("wae", "samples=1", "`samples`"),
+        ("wae", "inception=\"perhaps\"", "`inception`"),
         ("wae", "epochs=0", "`epochs`"),
         ("train-vae", "model.posterior=\"explicit\"", "`matching.kind`"),
         ("train-vae", "model.latent=\"ball:2\"", "`latent`"),

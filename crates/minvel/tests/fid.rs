@@ -1,7 +1,7 @@
 //! FID: that it measures what it says, with what it must be compared by.
 
 use minvel::data::{Images, Picture};
-use minvel::eval::{Features, Fid, Reference};
+use minvel::eval::{Features, Fid, Grey, Reference, Thumbnail};
 use minvel_engine::{Device, Expr, Options, State};
 
 /// A network whose features are the pixels.
@@ -111,4 +111,23 @@ fn distances_of_different_networks_are_not_averaged() {
         Reference::new(network, &images, 1, &on_cpu()).fid(&images)
     };
     let _ = Fid::across(&[of(&Plain), of(&Binary)]);
+}
+
+#[test]
+fn a_network_for_colours_sees_grey_images_as_three_equal_channels_drawn_black_or_white() {
+    let (colours, grey) = (Thumbnail::of([8, 4, 3]), Grey::new(Thumbnail::of([8, 4, 3])));
+    assert_eq!(grey.image(), [8, 4, 1]);
+    assert_ne!(
+        grey.preprocessing(),
+        colours.preprocessing(),
+        "distances by one do not compare with those by the other"
+    );
+    let options = Options { device: Device::Cpu, ..Options::default() };
+    let image: Vec<f32> = (0..32).map(|k| (k * k % 3 % 2) as f32).collect();
+    let thrice: Vec<f32> = image.iter().flat_map(|p| [*p; 3]).collect();
+    assert_eq!(grey.apply(&image, 1, 5, 0, &options), colours.apply(&thrice, 1, 5, 0, &options));
+    // Half an intensity is black or white, and the same in all channels.
+    let halves = grey.apply(&[0.5; 32], 1, 5, 0, &options);
+    let drawn: f32 = halves.iter().sum::<f32>() / halves.len() as f32;
+    assert!(halves.iter().any(|f| *f != drawn), "not drawn: {halves:?}");
 }

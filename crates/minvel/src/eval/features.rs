@@ -4,10 +4,12 @@
 //! sizes, binary pixels) is its own business. A new network is a file here. **Checked by** tests/lenet.rs, tests/fid.rs,
 //! tests/inception.rs.
 
+mod grey;
 mod inception;
 mod lenet;
 mod thumbnail;
 
+pub use grey::Grey;
 pub use inception::Inception;
 pub use lenet::{Lenet, Origin, Schooling};
 pub use thumbnail::Thumbnail;

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** Fréchet distance between features of 10 000 samples and of the 10 000 test digits, binarised.
 //! **Source.** wang2020mvl table 2; METHODS 4.7. **Conventions.** Features are the 512 of a LeNet that is trained first, as
-//! the paper's code did: values compare within one network only.
+//! the paper's code did, and the 2048 of Inception: values compare within one network only.
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/experiment_digits.rs.
 
@@ -11,7 +11,7 @@ use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::Views;
 use crate::data::mnist;
-use crate::eval::{Estimate, Fid, Lenet, Origin, Reference, Schooling};
+use crate::eval::{Estimate, Features, Fid, Grey, Inception, Lenet, Origin, Reference, Schooling};
 use crate::report::{Figure, Row, Rule};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,7 @@ struct Comparison {
     data: String,
     lenet: String,
     epochs: u32,
+    inception: String,
     seed: u64,
     seeds: usize,
     dimension: usize,
@@ -58,6 +59,7 @@ impl Comparison {
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("epochs", this.epochs > 0, "must be positive")?;
+        demand("inception", ["auto", "yes", "no"].contains(&this.inception.as_str()), "must be auto, yes or no")?;
         demand("samples", this.samples > 1, "must be at least 2")?;
         demand("dimension", this.dimension > 0, "must be positive")?;
         demand("latents", !this.latents.is_empty(), "names no manifold")?;
@@ -106,15 +108,32 @@ impl Comparison {
         Ok((path, origin))
     }
 
+    /// Inception, if it judges too.
+    fn second_judge(&self) -> Result<Option<Grey<Inception>>, Error> {
+        let found = || Inception::find().map(|network| Grey::new(network.of([28, 28])));
+        match self.inception.as_str() {
+            "no" => Ok(None),
+            "auto" => Ok(found().ok()),
+            _ => found().map(Some),
+        }
+    }
+
     /// The distance of each seed's samples from the test digits.
-    fn distances(&self, cell: &Cell, judge: &Path, digits: &Gallery, bench: &mut Bench) -> Result<Vec<Fid>, Error> {
+    fn distances(
+        &self,
+        cell: &Cell,
+        judge: &dyn Features,
+        digits: &Gallery,
+        bench: &mut Bench,
+    ) -> Result<Vec<Fid>, Error> {
         let folder = bench.folder().to_path_buf();
-        bench.unit(&format!("{}.fid", cell.name), |desk| {
-            let (model, mut state, judge) = (cell.model()?, cell.state(&folder)?, Lenet::read(judge)?);
+        let unit = if judge.name() == LENET { "fid" } else { judge.name() };
+        bench.unit(&format!("{}.{unit}", cell.name), |desk| {
+            let (model, mut state) = (cell.model()?, cell.state(&folder)?);
             let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
             let samples = views.samples(&mut state, self.samples);
-            let reference = Reference::new(&judge, digits.test()?, self.seed, &desk.options(1));
-            desk.begin("fid", self.seeds as u64, 0);
+            let reference = Reference::new(judge, digits.test()?, self.seed, &desk.options(1));
+            desk.begin(unit, self.seeds as u64, 0);
             let mut distances = vec![];
             for own in samples.chunks(self.samples * model.decoder.pixels()) {
                 desk.go_on()?;
@@ -132,23 +151,32 @@ impl Experiment for Comparison {
         if !self.lenet.is_empty() {
             Lenet::read(Path::new(&self.lenet))?;
         }
+        self.second_judge()?;
         Gallery::new(Source::Mnist(given(&self.data)), self.seed).check()
     }
 
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
         let digits = Gallery::new(Source::Mnist(given(&self.data)), self.seed);
         let own = usize::from(self.lenet.is_empty());
-        bench.plan(own + 2 * self.methods.len() * self.latents.len());
+        let second = self.second_judge()?;
+        let judges = 1 + usize::from(second.is_some());
+        bench.plan(own + (1 + judges) * self.methods.len() * self.latents.len());
         let (judge, origin) = self.judge(bench)?;
+        let first = Lenet::read(&judge)?;
+        let judges: Vec<&dyn Features> =
+            std::iter::once(&first as &dyn Features).chain(second.as_ref().map(|s| s as &dyn Features)).collect();
         let (mut cells, mut values) = (vec![], vec![]);
         for method in &self.methods {
             for latent in &self.latents {
                 let cell = self.cell(method, latent);
                 let trained = cell.train(bench, &digits, (self.seed, self.seeds));
                 let Some(trained) = bench.if_finished(trained)? else { continue };
-                let distances = self.distances(&cell, &judge, &digits, bench);
-                let Some(distances) = bench.if_finished(distances)? else { continue };
-                values.push(Value { method: method.clone(), latent: latent.clone(), distances });
+                for judge in &judges {
+                    let distances = self.distances(&cell, *judge, &digits, bench);
+                    let Some(distances) = bench.if_finished(distances)? else { continue };
+                    let judge = judge.name().to_string();
+                    values.push(Value { judge, method: method.clone(), latent: latent.clone(), distances });
+                }
                 cells.push((cell, trained));
             }
         }
@@ -159,25 +187,31 @@ impl Experiment for Comparison {
 impl Comparison {
     fn findings(&self, origin: &Origin, cells: &[(Cell, Trained)], values: &[Value]) -> Findings {
         let mut rows: Vec<Row> = values.iter().map(|value| value.row(self.seeds)).collect();
-        let find = |method: &str, latent: &str| values.iter().find(|v| v.method == method && v.latent == latent);
         let mut compare = |better: Option<&Value>, worse: Option<&Value>| {
             let (Some(better), Some(worse)) = (better, worse) else { return };
             let (one, other) = (better.title(), worse.title());
-            let row = Row::new(&format!("FID, {one} less {other}"), better.fid() - worse.fid(), self.seeds);
-            rows.push(
-                row.claim(&format!("{one} is better than {other}"), Rule::SurelyBelow { limit: 0.0, sigmas: SURELY }),
-            );
+            let row =
+                Row::new(&format!("{}, {one} less {other}", better.kind()), better.fid() - worse.fid(), self.seeds);
+            let claim = format!("{one} is better than {other}{}", better.by());
+            rows.push(row.claim(&claim, Rule::SurelyBelow { limit: 0.0, sigmas: SURELY }));
         };
-        for method in &self.methods {
-            compare(find(method, "sphere"), find(method, "euclidean"));
-        }
-        for latent in &self.latents {
-            compare(find("velocity", latent), find("adversarial", latent));
+        let judges = self.judges(values);
+        for judge in &judges {
+            let is =
+                |v: &Value, method: &str, latent: &str| v.judge == *judge && v.method == method && v.latent == latent;
+            let find = |method: &str, latent: &str| values.iter().find(|v| is(v, method, latent));
+            for method in &self.methods {
+                compare(find(method, "sphere"), find(method, "euclidean"));
+            }
+            for latent in &self.latents {
+                compare(find("velocity", latent), find("adversarial", latent));
+            }
         }
         let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
         let caption =
             "Loss of encoder and decoder, means over seeds; what pulls the codes counts differently in each method.";
-        let mut figures = vec![self.figure(values), Figure::new("learning", caption, curves("", &pairs))];
+        let mut figures: Vec<Figure> = judges.iter().map(|judge| self.figure(judge, values)).collect();
+        figures.push(Figure::new("learning", caption, curves("", &pairs)));
         figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
         let Origin { schooling, test_error, .. } = origin;
         let mut notes = vec![
@@ -191,22 +225,43 @@ impl Comparison {
             ),
             "± is the standard error over seeds; the paper's ± are standard deviations.".into(),
         ];
+        if judges.contains(&INCEPTION) {
+            notes.push("Inception saw the same digits, drawn black or white, as three equal channels; the paper has no such values.".into());
+        }
         notes.extend(divergences(cells));
         Findings { rows, figures, notes }
     }
 
+    /// Those who judged something.
+    fn judges(&self, values: &[Value]) -> Vec<&'static str> {
+        [LENET, INCEPTION].into_iter().filter(|judge| values.iter().any(|v| v.judge == *judge)).collect()
+    }
+
     /// Ours and the paper's, one below another.
-    fn figure(&self, values: &[Value]) -> Figure {
+    fn figure(&self, judge: &str, values: &[Value]) -> Figure {
         let entry = |v: &Value| (v.title(), v.method.clone(), v.fid(), v.paper());
-        let plot = beside_paper("Fréchet distance of LeNet features", values.iter().map(entry));
-        let caption = "FID of each cell and, below it, the paper's (by another LeNet); whiskers are 95 % intervals of the mean over \
-                       seeds.";
-        Figure::new("table", caption, plot)
+        let entries = values.iter().filter(|v| v.judge == judge).map(entry);
+        if judge == LENET {
+            let caption = "FID of each cell and, below it, the paper's (by another LeNet); whiskers are 95 % intervals of the mean \
+                           over seeds.";
+            return Figure::new("table", caption, beside_paper("Fréchet distance of LeNet features", entries));
+        }
+        let caption = "The same by features of Inception.";
+        Figure::new(
+            &format!("table-{judge}"),
+            caption,
+            beside_paper("Fréchet distance of Inception's features", entries),
+        )
     }
 }
 
+/// Names of those who judge.
+const LENET: &str = "lenet";
+const INCEPTION: &str = "inception";
+
 /// One number of the table.
 struct Value {
+    judge: String,
     method: String,
     latent: String,
     distances: Vec<Fid>,
@@ -221,7 +276,20 @@ impl Value {
         format!("{} {}", self.method, self.latent)
     }
 
+    /// What was measured.
+    fn kind(&self) -> &'static str {
+        if self.judge == LENET { "FID" } else { "Inception's FID" }
+    }
+
+    /// Who says so, if it is not the paper's kind of judge.
+    fn by(&self) -> &'static str {
+        if self.judge == LENET { "" } else { ", by Inception" }
+    }
+
     fn paper(&self) -> Option<(f64, f64)> {
+        if self.judge != LENET {
+            return None;
+        }
         let is = |(method, latent, ..): &&(&str, &str, f64, f64)| *method == self.method && *latent == self.latent;
         PAPER.iter().find(is).map(|&(.., mean, deviation)| (mean, deviation))
     }
@@ -229,7 +297,11 @@ impl Value {
     fn row(&self, seeds: usize) -> Row {
         let Estimate { std_error, count, .. } = self.fid();
         let deviation = std_error * (count as f64).sqrt();
-        let row = Row::new(&format!("FID, {} (standard deviation {deviation:.2})", self.title()), self.fid(), seeds);
+        let row = Row::new(
+            &format!("{}, {} (standard deviation {deviation:.2})", self.kind(), self.title()),
+            self.fid(),
+            seeds,
+        );
         match self.paper() {
             Some((mean, deviation)) => row.paper(mean, Some(deviation)),
             None => row,
