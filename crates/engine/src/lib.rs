@@ -43,7 +43,7 @@ pub use device::{Card, Device, DeviceError, Precision, cards};
 pub use expr::{Expr, Operand, concat};
 pub use graph::Graph;
 pub use op::{Binary, Op, Unary, Window};
-pub use program::{Options, Program};
+pub use program::{Loaded, Options, Program};
 pub use random::Draw;
 pub use shape::Shape;
 pub use state::State;

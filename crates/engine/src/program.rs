@@ -117,7 +117,7 @@ impl<T: Real> Program<T> {
         match &mut self.0 {
             Backend::Cpu(bound) => bound.run(state, inputs, clock),
             #[cfg(feature = "cuda")]
-            Backend::Cuda(executor) => done(executor.run(state, inputs, clock, 1)),
+            Backend::Cuda(executor) => done(executor.run(state, Some(inputs), clock, 1)),
         }
     }
 
@@ -127,9 +127,14 @@ impl<T: Real> Program<T> {
             Backend::Cpu(bound) => bound.run_steps(state, inputs, seed, steps),
             #[cfg(feature = "cuda")]
             Backend::Cuda(executor) => {
-                done(executor.run(state, inputs, Clock { seed, step: steps.start }, steps.len() as u32));
+                done(executor.run(state, Some(inputs), Clock { seed, step: steps.start }, steps.len() as u32));
             }
         }
+    }
+
+    /// The program with inputs that stay: for many runs on the same data.
+    pub fn loaded<'a>(&'a mut self, inputs: &'a [(&'a str, &'a [T])]) -> Loaded<'a, T> {
+        Loaded { program: self, inputs, copied: false }
     }
 
     /// The values of output `k` after the last run, row-major, replica after replica.
@@ -167,6 +172,32 @@ impl<T: Real> Program<T> {
             #[cfg(feature = "cuda")]
             Backend::Cuda(executor) => executor.stages(),
         }
+    }
+}
+
+/// A program with its inputs. As long as it is held they cannot change, so that they are copied to a GPU only once.
+pub struct Loaded<'a, T: Real> {
+    program: &'a mut Program<T>,
+    inputs: &'a [(&'a str, &'a [T])],
+    copied: bool,
+}
+
+impl<T: Real> Loaded<'_, T> {
+    /// As [`Program::run_steps`].
+    pub fn run_steps(&mut self, state: &mut State<T>, seed: u64, steps: Range<u32>) {
+        match &mut self.program.0 {
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(executor) if self.copied => {
+                done(executor.run(state, None, Clock { seed, step: steps.start }, steps.len() as u32));
+            }
+            _ => self.program.run_steps(state, self.inputs, seed, steps),
+        }
+        self.copied = true;
+    }
+
+    /// As [`Program::output`].
+    pub fn output(&self, k: usize) -> &[T] {
+        self.program.output(k)
     }
 }
 

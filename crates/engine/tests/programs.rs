@@ -309,3 +309,18 @@ fn views_of_a_product_with_bias_find_its_entries() {
     assert_eq!(program.output(0), [44.0, 50.0]);
     assert_eq!(program.output(1), [484.0, 1089.0, 625.0, 1296.0]);
 }
+
+#[test]
+fn a_loaded_program_runs_on_with_its_inputs_and_another_has_others() {
+    let g = Graph::new();
+    let v = g.variable("v", []);
+    let mut program = g.compile::<f64>(&[v], &[(v, v * 2.0 + g.input("x", []))], &Options::default());
+    let mut state = State::new(1);
+    state.set("v", &[0.0], 1);
+    for (x, expected) in [(1.0, 7.0), (10.0, 126.0)] {
+        let inputs: [(&str, &[f64]); 1] = [("x", &[x])];
+        let mut loaded = program.loaded(&inputs);
+        (0..3).for_each(|step| loaded.run_steps(&mut state, 0, step..step + 1));
+        assert_eq!(state.get("v"), Some(&[expected][..]));
+    }
+}

@@ -83,19 +83,21 @@ fn time(method: &str, batch: usize, options: &Options, seconds: f64, profile: bo
     let images: Vec<f32> = (0..COUNT * 3072).map(|k| (k * 7919 % 256) as f32 / 255.0).collect();
     let start = Instant::now();
     let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), options);
-    program.run_steps(&mut state, &[("images", &images)], 0, 0..1);
-    let (first, loss, mut done) = (start.elapsed().as_secs_f64(), program.output(0)[0], 1);
-    // Each call copies state and data to the device and back: the difference of two lengths is the time of steps alone.
+    let inputs: [(&str, &[f32]); 1] = [("images", &images)];
+    let mut loaded = program.loaded(&inputs);
+    loaded.run_steps(&mut state, 0, 0..1);
+    let (loss, mut done) = (loaded.output(0)[0], 1);
+    let first = start.elapsed().as_secs_f64();
     let mut run = |count: u32| {
         let start = Instant::now();
-        program.run_steps(&mut state, &[("images", &images)], 0, done..done + count);
+        loaded.run_steps(&mut state, 0, done..done + count);
         done += count;
-        assert!(program.output(0)[0].is_finite(), "the loss is not a number"); // and the device is done
-        start.elapsed().as_secs_f64()
+        assert!(loaded.output(0)[0].is_finite(), "the loss is not a number"); // and the device is done
+        start.elapsed().as_secs_f64() / f64::from(count)
     };
-    let guess = (run(41) - run(1)).max(1e-3) / 40.0;
-    let count = ((seconds / 5.0 / guess) as u32).clamp(2, 500);
-    let mut rounds: Vec<f64> = (0..5).map(|_| (run(count + 1) - run(1)) / f64::from(count) * 1e3).collect();
+    run(40);
+    let count = ((seconds / 5.0 / run(40)) as u32).clamp(2, 500);
+    let mut rounds: Vec<f64> = (0..5).map(|_| run(count) * 1e3).collect();
     rounds.sort_by(f64::total_cmp);
     println!(
         "{{\"name\": \"{method}\", \"precision\": \"{}\", \"device\": \"{}\", \"batch\": {batch}, \"seeds\": {}, \"ms\": {:.5}, \

@@ -13,7 +13,7 @@ pub use checkpoint::{Checkpoint, Scalar};
 pub use desk::{Desk, Observer, Silent, Stop};
 
 use crate::Error;
-use minvel_engine::{Clock, Program, State};
+use minvel_engine::{Loaded, Program, State};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Instant;
@@ -112,14 +112,15 @@ impl Trainer {
         assert!(self.block > 0, "trainer: a block of no steps");
         let (mut done, mut training) = self.resume(state, desk)?;
         desk.begin(&self.name, self.steps as u64, done as u64);
+        let mut program = program.loaded(inputs);
         let mut saved = Instant::now();
         while done < self.steps && !self.all_lost(&training, state.replicas()) {
             let end = done.saturating_add(self.block).min(self.steps);
             let before = state.clone();
-            program.run_steps(state, inputs, self.seed, done..end);
-            let loss: Vec<f64> = self.losses(program, state.replicas());
+            program.run_steps(state, self.seed, done..end);
+            let loss: Vec<f64> = self.losses(&program, state.replicas());
             for replica in fresh_losses(&loss, &training) {
-                let step = self.first_bad_step(program, before.clone(), inputs, done..end, replica);
+                let step = self.first_bad_step(&mut program, before.clone(), done..end, replica);
                 training.divergences.push(Divergence { step, replica, where_: "the loss".into() });
             }
             done = end;
@@ -161,7 +162,7 @@ impl Trainer {
     }
 
     /// The loss of each replica: the sum of the output's entries, if it has several.
-    fn losses<T: Scalar>(&self, program: &Program<T>, replicas: usize) -> Vec<f64> {
+    fn losses<T: Scalar>(&self, program: &Loaded<T>, replicas: usize) -> Vec<f64> {
         let output = program.output(self.loss);
         output.chunks(output.len() / replicas).map(|own| own.iter().map(|x| x.to_f64()).sum()).collect()
     }
@@ -169,15 +170,14 @@ impl Trainer {
     /// Repeats a block step by step: the same bits, so that the first bad step shows itself.
     fn first_bad_step<T: Scalar>(
         &self,
-        program: &mut Program<T>,
+        program: &mut Loaded<T>,
         mut state: State<T>,
-        inputs: &[(&str, &[T])],
         mut steps: std::ops::Range<u32>,
         replica: usize,
     ) -> u32 {
         let last = steps.end - 1;
         let bad = steps.find(|&step| {
-            program.run(&mut state, inputs, Clock { seed: self.seed, step });
+            program.run_steps(&mut state, self.seed, step..step + 1);
             !self.losses(program, state.replicas())[replica].is_finite()
         });
         bad.unwrap_or(last)

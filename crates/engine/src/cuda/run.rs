@@ -105,16 +105,18 @@ impl<T: Real> Executor<T> {
         })
     }
 
-    /// Runs steps with the same inputs.
+    /// Runs steps with the same inputs; without any, with those of the run before.
     pub fn run(
         &mut self,
         state: &mut State<T>,
-        inputs: &[(&str, &[T])],
+        inputs: Option<&[(&str, &[T])]>,
         clock: Clock,
         steps: u32,
     ) -> Result<(), Trouble> {
         self.gpu.enter()?;
-        self.bind_inputs(inputs)?;
+        if let Some(inputs) = inputs {
+            self.bind_inputs(inputs)?;
+        }
         if steps == 0 {
             return Ok(());
         }
