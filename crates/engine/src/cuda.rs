@@ -14,6 +14,7 @@ mod product;
 mod reduce;
 mod run;
 mod strided;
+mod tiles;
 mod write;
 
 pub(crate) use driver::cards;

@@ -5,6 +5,7 @@
 
 use crate::cuda::emit::{Ix, Spot};
 use crate::cuda::parts::{Arithmetic, NARROW};
+use crate::cuda::tiles::Choice;
 use crate::device::Precision;
 use crate::graph::{Id, Node};
 use crate::op::Op;
@@ -109,9 +110,6 @@ pub(super) struct Product {
     pub splits: usize,
 }
 
-/// Multiprocessors to be filled: those of an H200. Fixed, so that results do not depend on the card.
-const FILL: usize = 132;
-
 impl Product {
     pub fn geometry(nodes: &[Node], id: Id) -> Geometry {
         let node = &nodes[id as usize];
@@ -145,7 +143,8 @@ impl Product {
         let terms: Vec<Term> = terms.iter().map(term).collect();
         let depth = terms.iter().map(|t| t.depth).max().unwrap_or(1);
         let batch = replicas * geometry.lead.iter().product::<usize>();
-        let (tile, splits) = choose(&geometry, batch, depth, terms.len(), arithmetic);
+        let choice = Choice { geometry: &geometry, batch, depth, terms: terms.len(), arithmetic };
+        let (tile, splits) = choice.best();
         Product { geometry, terms, tile, splits }
     }
 
@@ -197,113 +196,4 @@ impl Product {
         dims.extend(if left { [x, k.clone()] } else { [k.clone(), x] });
         Spot { row, dims }
     }
-}
-
-/// Tiles by tensor cores: height, width, warps along each; and for large ones the nanoseconds that a step of k was measured to
-/// take on an H200, with TF32 and with f32.
-type Tensors = (usize, usize, usize, usize, Option<[f64; 2]>);
-const TENSORS: [Tensors; 10] = [
-    (16, 8, 1, 1, None),
-    (16, 16, 1, 1, None),
-    (32, 32, 1, 2, None),
-    (64, 8, 4, 1, None),
-    (64, 16, 4, 1, None),
-    (16, 64, 1, 4, None),
-    (64, 64, 2, 2, Some([16.0, 22.5])),
-    (128, 64, 4, 2, Some([29.0, 42.0])),
-    (128, 112, 4, 2, Some([36.0, 60.0])),
-    (128, 128, 2, 2, Some([39.0, 68.0])),
-];
-/// Tiles by scalars.
-const SCALARS: [(usize, usize); 5] = [(16, 16), (16, 4), (64, 4), (32, 32), (64, 64)];
-/// Bytes of shared memory that two blocks may take each.
-const WHOLE: usize = 114 << 10;
-/// From this length on a sum over k is long.
-const LONG: usize = 1024;
-/// Nanoseconds until a large tile is under way.
-const LARGE: f64 = 2000.0;
-/// Nanoseconds until the pieces of a sum are added up by a kernel of its own, and bytes that it moves in each.
-const SUMMED: f64 = 2500.0;
-const MOVED: f64 = 2500.0;
-
-/// A tile, and how long a step of k takes if that was measured.
-struct Candidate {
-    tile: Tile,
-    step: Option<f64>,
-}
-
-/// The tile, and the number of pieces that k is cut into, that should be done first by a model: blocks take turns on the
-/// multiprocessors, each loads its operands and multiplies them.
-fn choose(
-    g: &Geometry,
-    batch: usize,
-    depth: usize,
-    terms: usize,
-    Arithmetic { single, precision }: Arithmetic,
-) -> (Tile, usize) {
-    let (height, width) = (g.height(), g.width());
-    let tile = |m: usize, n: usize, warps: Option<(usize, usize)>| {
-        // All of k on its way at once, if that leaves room for several blocks; else a few blocks of k at a time.
-        let whole = Tile { m, n, k: depth.next_multiple_of(8), stages: 1, warps };
-        let size = if single { 4 } else { 8 };
-        let room = if (512..8192).contains(&(m * n)) { WHOLE * 2 / 3 } else { WHOLE };
-        if whole.shared(terms) * size <= room {
-            return whole;
-        }
-        let k = match (m * n, single) {
-            (..=256, _) => 128,
-            (..=1024, true) => 64,
-            (_, true) => 32,
-            (_, false) => 16,
-        };
-        Tile { k, stages: if single { 3 } else { 2 }, ..whole }
-    };
-    let fast = precision == Precision::Tf32;
-    let tensors = |&(m, n, wm, wn, steps): &Tensors| Candidate {
-        tile: tile(m, n, Some((wm, wn))),
-        step: steps.map(|[tf32, f32]| if fast { tf32 } else { f32 }),
-    };
-    let scalars = |&(m, n): &(usize, usize)| Candidate { tile: tile(m, n, None), step: None };
-    let candidates: Vec<Candidate> =
-        if single { TENSORS.iter().map(tensors).collect() } else { SCALARS.iter().map(scalars).collect() };
-    let count = |t: &Tile| batch * height.div_ceil(t.m) * width.div_ceil(t.n);
-    let cost = |c: &Candidate, splits: usize| {
-        let (t, blocks, piece) = (&c.tile, splits * count(&c.tile), depth.div_ceil(splits));
-        let (turns, size) = (blocks as f64 / FILL as f64, (t.m * t.n) as f64);
-        let bytes = (8 * splits * batch * height * width) as f64;
-        let summed = if splits > 1 { SUMMED + bytes / MOVED } else { 0.0 };
-        summed
-            + match c.step {
-                Some(step) => {
-                    // The last turn may be short of blocks, unless other work of the kernel takes their places.
-                    let turns = (turns.ceil() + turns) / 2.0;
-                    // The largest tile has a multiprocessor for itself: nothing hides how it ends.
-                    let ending = size * if size < 16384.0 { 0.1 } else { 0.3 };
-                    turns * (piece as f64 * step + ending) + LARGE
-                }
-                None => {
-                    // Loads from the second-level cache, which all multiprocessors share, and products.
-                    let speed = if fast { 0.0015 } else { 0.0035 };
-                    let step = 0.096 * turns.clamp(0.36, 1.0) * (t.m + t.n) as f64 + speed * size;
-                    let waits = if t.stages == 1 { 2 } else { piece.div_ceil(t.k) };
-                    turns.ceil() * piece as f64 * step + 300.0 * waits as f64
-                }
-            }
-    };
-    // A row of data is finished by one thread if the tile holds all of it.
-    let whole_rows = g.rows == Rows::Left && g.m == 1 && width <= NARROW;
-    // Large tiles leave no room for other work of their kernel, nor for the next to begin: short sums are worth that only if
-    // they are many, and the largest tiles only if they are one product of very many rows.
-    let worth = |t: &Tile| {
-        let (size, many, tall) = (t.m * t.n, count(t) >= 2 * FILL, g.rows == Rows::Left && batch == 1);
-        let long = depth >= if batch == 1 { LONG / 2 } else { LONG };
-        size <= 1024 || long || (many && (size <= 128 * 64 || (tall && size < 128 * 128)))
-    };
-    let fits = |c: &&Candidate| (!whole_rows || c.tile.n >= width) && worth(&c.tile);
-    let all = candidates.iter().filter(fits).flat_map(|c| {
-        let most = if whole_rows || c.tile.stages == 1 || depth < LONG { 1 } else { depth / (4 * c.tile.k) };
-        (1..=most.clamp(1, 2 * FILL)).map(move |splits| (c, splits))
-    });
-    let best = all.min_by(|a, b| cost(a.0, a.1).total_cmp(&cost(b.0, b.1)));
-    best.map_or((candidates[0].tile, 1), |(c, splits)| (c.tile, splits))
 }
