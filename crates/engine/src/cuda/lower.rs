@@ -108,57 +108,56 @@ impl Lowered {
 
     /// Windows added up, if they are a product: a product for each remainder, interleaved.
     fn summed(&mut self, node: &Node) -> Option<Id> {
-        let &Op::Col2im(Window { kernel: [kh, kw], stride, pad }) = &node.op else { return None };
+        let &Op::Col2im(window) = &node.op else { return None };
         let [h, w, c] = node.shape.dims[..] else { return None };
         let (product, factor) = self.scaled(self.node(node.args[0]));
         if product.op != Op::Matmul || self.node(product.args[1]).shape.rows.is_some() || c < CHANNELS {
             return None;
         }
         let (left, right) = (product.args[0], product.args[1]);
-        let window = Window { kernel: [kh, kw], stride, pad };
+        let Window { kernel: [kh, kw], stride, pad } = window;
         let [oh, ow] = window.output([h, w]);
-        let inner = self.node(right).shape.dims[0];
-        let columns = phases(kw, stride, pad[1][0], w, ow)?;
         let bands = phases(kh, stride, pad[0][0], h, oh)?;
+        let columns = phases(kw, stride, pad[1][0], w, ow)?;
+        let inner = self.node(right).shape.dims[0];
         let image = self.reshape(left, &[oh, ow, inner]);
         let taps = self.reshape(right, &[inner, kh * kw, c]);
         let taps = self.unary(Op::Transpose(vec![1, 0, 2]), taps, vec![kh * kw, inner, c]);
         let mut rows = vec![];
         for band in &bands {
-            let mut pieces = vec![];
-            for column in &columns {
-                let window = Window {
-                    kernel: [band.entries.len(), column.entries.len()],
-                    stride: 1,
-                    pad: [band.pad, column.pad],
-                };
-                let place =
-                    |y: &usize| column.entries.iter().map(move |x| ((y * kw + x) as f64).to_bits()).collect::<Vec<_>>();
-                let chosen: Vec<u64> = band.entries.iter().flat_map(place).collect();
-                let count = chosen.len();
-                let chosen = Node { op: Op::Table(Arc::from(chosen)), args: vec![], shape: Shape::whole([count]) };
-                let chosen = self.put(chosen);
-                let weights = Node { op: Op::Gather, args: vec![taps, chosen], shape: Shape::whole([count, inner, c]) };
-                let weights = self.put(weights);
-                let weights = self.reshape(weights, &[count * inner, c]);
-                let places = h / stride * (w / stride);
-                let windows = self.unary(Op::Im2col(window), image, vec![places, count * inner]);
-                let shape = self.node(windows).shape.with_dims([places, c]);
-                let piece = self.put(Node { op: Op::Matmul, args: vec![windows, weights], shape });
-                pieces.push(self.reshape(piece, &[h / stride, 1, w / stride, 1, c]));
-            }
+            let piece = |column: &Phase| {
+                let piece = self.piece(image, taps, [band, column], kw, h / stride * (w / stride));
+                self.reshape(piece, &[h / stride, 1, w / stride, 1, c])
+            };
+            let pieces = columns.iter().map(piece).collect();
             rows.push(self.concat(pieces, 3));
         }
         let image = self.concat(rows, 1);
         let image = self.reshape(image, &[h, w, c]);
-        Some(match factor {
-            None => image,
-            Some(bits) => {
-                let factor = self.put(Node { op: Op::Fill(bits), args: vec![], shape: node.shape.clone() });
-                let scaled = Node { op: Op::Binary(Binary::Mul), args: vec![factor, image], shape: node.shape.clone() };
-                self.regrouped(&scaled).unwrap_or_else(|| self.put(scaled))
-            }
-        })
+        Some(factor.map_or(image, |bits| {
+            let factor = self.put(Node { op: Op::Fill(bits), args: vec![], shape: node.shape.clone() });
+            let scaled = Node { op: Op::Binary(Binary::Mul), args: vec![factor, image], shape: node.shape.clone() };
+            self.regrouped(&scaled).unwrap_or_else(|| self.put(scaled))
+        }))
+    }
+
+    /// The convolution of one remainder along each axis, `[places, channels]`: windows of the image with those weights,
+    /// `[kernel, inner, channels]`, that its pixels meet.
+    fn piece(&mut self, image: Id, taps: Id, [band, column]: [&Phase; 2], width: usize, places: usize) -> Id {
+        let place =
+            |y: &usize| column.entries.iter().map(move |x| ((y * width + x) as f64).to_bits()).collect::<Vec<_>>();
+        let chosen: Arc<[u64]> = band.entries.iter().flat_map(place).collect();
+        let [_, inner, c] = self.node(taps).shape.dims[..] else { unreachable!("weights have three axes") };
+        let count = chosen.len();
+        let chosen = self.put(Node { op: Op::Table(chosen), args: vec![], shape: Shape::whole([count]) });
+        let shape = Shape::whole([count, inner, c]);
+        let weights = self.put(Node { op: Op::Gather, args: vec![taps, chosen], shape });
+        let weights = self.reshape(weights, &[count * inner, c]);
+        let kernel = [band.entries.len(), column.entries.len()];
+        let window = Window { kernel, stride: 1, pad: [band.pad, column.pad] };
+        let windows = self.unary(Op::Im2col(window), image, vec![places, count * inner]);
+        let shape = self.node(windows).shape.with_dims([places, c]);
+        self.put(Node { op: Op::Matmul, args: vec![windows, weights], shape })
     }
 
     /// What a number is multiplied with, and that number.
