@@ -7,7 +7,7 @@
 use minvel_engine::init::Init;
 use minvel_engine::optim::Optimiser;
 use minvel_engine::random::{Key, Stream};
-use minvel_engine::{Clock, Device, Draw, Expr, Graph, Options, Precision, State, grad};
+use minvel_engine::{Clock, Device, Draw, Expr, Graph, Options, Precision, State, Window, grad};
 
 /// The GPU's options, or none with a loud remark.
 fn gpu(test: &str) -> Option<Options> {
@@ -317,5 +317,35 @@ fn constants_reach_a_shared_kernel() {
             let difference = f64::from(single[i]) - f64::from(single_cpu[i]);
             assert!(difference.abs() <= f64::from(f32::EPSILON) * size, "{single:?} {single_cpu:?}");
         }
+    }
+}
+
+/// Windows are copied by address, and added up as convolutions of their own, if there are many channels.
+#[test]
+fn convolutions_and_their_gradients_on_the_gpu_are_those_on_the_cpu() {
+    let Some(options) = gpu("convolutions") else { return };
+    for (channels, kernel, stride, pad) in
+        [(16, 5, 2, [2, 2]), (20, 5, 2, [1, 2]), (17, 3, 1, [1, 1]), (3, 5, 2, [2, 2])]
+    {
+        let window = Window::square(kernel, stride, pad);
+        let g = Graph::new();
+        let x = g.input_rows("x", 7, [8, 8, channels]);
+        let w = g.input("w", [kernel * kernel * channels, 24]);
+        let y = (x.conv2d(w, window) + g.input("b", [24])).tanh();
+        let loss = y.square().sum_all().sum_rows();
+        let outputs = [y, grad(loss, &[x])[0], grad(loss, &[w])[0]];
+        let draw = |len: usize, stream: u32| -> Vec<f64> {
+            Stream::new(Key::new(5, 0), stream).samples(Draw::Normal).take(len).map(|v| v / 8.0).collect()
+        };
+        let values = [("x", draw(7 * 64 * channels, 0)), ("w", draw(w.shape().len(), 1)), ("b", draw(24, 2))];
+        let inputs: Vec<(&str, &[f64])> = values.iter().map(|(name, v)| (*name, &v[..])).collect();
+        let run = |options: &Options| {
+            let mut program = g.compile::<f64>(&outputs, &[], options);
+            program.run(&mut State::new(1), &inputs, Clock { seed: 0, step: 0 });
+            (0..outputs.len()).flat_map(|k| program.output(k).to_vec()).collect::<Vec<f64>>()
+        };
+        let (ours, theirs) = (run(&options), run(&cpu()));
+        let worst = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs() / (1.0 + b.abs())).fold(0.0, f64::max);
+        assert!(worst <= 1e3 * f64::EPSILON, "{channels} channels, {window:?}: {worst:e}");
     }
 }
