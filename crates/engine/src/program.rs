@@ -123,13 +123,7 @@ impl<T: Real> Program<T> {
 
     /// Runs a range of steps with the same inputs; outputs are those of the last.
     pub fn run_steps(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], seed: u64, steps: Range<u32>) {
-        match &mut self.0 {
-            Backend::Cpu(bound) => bound.run_steps(state, inputs, seed, steps),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(executor) => {
-                done(executor.run(state, Some(inputs), Clock { seed, step: steps.start }, steps.len() as u32));
-            }
-        }
+        self.loaded(inputs).run_steps(state, seed, steps);
     }
 
     /// The program with inputs that stay: for many runs on the same data.
@@ -186,11 +180,12 @@ impl<T: Real> Loaded<'_, T> {
     /// As [`Program::run_steps`].
     pub fn run_steps(&mut self, state: &mut State<T>, seed: u64, steps: Range<u32>) {
         match &mut self.program.0 {
+            Backend::Cpu(bound) => bound.run_steps(state, self.inputs, seed, steps),
             #[cfg(feature = "cuda")]
-            Backend::Cuda(executor) if self.copied => {
-                done(executor.run(state, None, Clock { seed, step: steps.start }, steps.len() as u32));
+            Backend::Cuda(executor) => {
+                let new = (!self.copied).then_some(self.inputs);
+                done(executor.run(state, new, Clock { seed, step: steps.start }, steps.len() as u32));
             }
-            _ => self.program.run_steps(state, self.inputs, seed, steps),
         }
         self.copied = true;
     }

@@ -56,6 +56,17 @@ pub(super) struct Term {
     pub scale: f64,
 }
 
+impl Term {
+    pub fn new(nodes: &[Node], id: Id, scale: f64) -> Self {
+        let node = &nodes[id as usize];
+        let left = &nodes[node.args[0] as usize].shape;
+        let contracts = node.op == Op::Contract;
+        let inner = left.dims[left.rank() - if contracts { 2 } else { 1 }];
+        let depth = if contracts { inner * left.rows.unwrap_or(1) } else { inner };
+        Term { left: node.args[0], right: node.args[1], contracts, depth, inner, scale }
+    }
+}
+
 /// How large a tile is, and how it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tile {
@@ -132,15 +143,7 @@ impl Product {
 
     pub fn new(nodes: &[Node], terms: &[(Id, f64)], replicas: usize, arithmetic: Arithmetic) -> Self {
         let geometry = Self::geometry(nodes, terms[0].0);
-        let term = |&(id, scale): &(Id, f64)| {
-            let node = &nodes[id as usize];
-            let left = &nodes[node.args[0] as usize].shape;
-            let contracts = node.op == Op::Contract;
-            let inner = left.dims[left.rank() - if contracts { 2 } else { 1 }];
-            let depth = if contracts { inner * left.rows.unwrap_or(1) } else { inner };
-            Term { left: node.args[0], right: node.args[1], contracts, depth, inner, scale }
-        };
-        let terms: Vec<Term> = terms.iter().map(term).collect();
+        let terms: Vec<Term> = terms.iter().map(|&(id, scale)| Term::new(nodes, id, scale)).collect();
         let depth = terms.iter().map(|t| t.depth).max().unwrap_or(1);
         let batch = replicas * geometry.lead.iter().product::<usize>();
         let choice = Choice { geometry: &geometry, batch, depth, terms: terms.len(), arithmetic };

@@ -1,6 +1,7 @@
 //! Operands that lie in a buffer with fixed distances between their entries, or are windows of an image that does: these are
 //! copied four at a time.
 
+use super::emit::Ix;
 use super::parts::{Partition, Place};
 use super::product::{Product, Rows, Term};
 use crate::graph::Id;
@@ -17,18 +18,17 @@ struct Strided {
 
 /// An operand of a product as addresses: `b{root}[offset + lead·… + x·along_x + k·along_k]`.
 #[derive(Clone, Debug)]
-pub(super) struct Direct {
-    pub root: Id,
-    pub offset: usize,
-    pub lead: Vec<usize>,
-    pub x: usize,
-    pub k: usize,
+struct Direct {
+    root: Id,
+    offset: usize,
+    lead: Vec<usize>,
+    x: usize,
+    k: usize,
 }
 
 /// An operand of a product that is windows of images: which entry of which window stands at (x, k).
 #[derive(Clone, Debug)]
-pub(super) struct Windowed {
-    pub root: Id,
+struct Windowed {
     from: Strided,
     window: Window,
     /// Height, width and channels of an image.
@@ -37,7 +37,33 @@ pub(super) struct Windowed {
     contracts: bool,
 }
 
+/// An operand that is copied from a buffer.
+pub(super) struct Address {
+    /// Whose buffer.
+    pub root: Id,
+    /// True if k runs along memory.
+    pub k_is_fast: bool,
+    /// True if four entries along memory can be copied at once, wherever they start.
+    pub by_four: bool,
+    /// The function of the kernel that has the address of entry (x, k).
+    pub load: String,
+}
+
 impl Partition {
+    /// How one side of a product is copied, if it can be.
+    pub(super) fn address(&self, product: &Product, term: &Term, left: bool, lead: &[Ix]) -> Option<Address> {
+        let size = |root: Id| self.node(root).shape.len();
+        if let Some(windows) = self.windowed(term, left) {
+            let root = windows.from.root;
+            let (k_is_fast, by_four) = (!windows.contracts, windows.by_four(size(root)));
+            return Some(Address { root, k_is_fast, by_four, load: windows.load() });
+        }
+        let direct = self.direct(product, term, left)?;
+        let width = if left { product.geometry.height() } else { product.geometry.width() };
+        let by_four = direct.by_four(width, term.depth, size(direct.root));
+        Some(Address { root: direct.root, k_is_fast: direct.k_is_fast(), by_four, load: direct.load(lead) })
+    }
+
     fn strided(&self, id: Id) -> Option<Strided> {
         let node = self.node(id);
         if self.place(None, id) == Place::Buffer {
@@ -81,7 +107,7 @@ impl Partition {
     }
 
     /// One side of a product as addresses, if it has them.
-    pub(super) fn direct(&self, product: &Product, term: &Term, left: bool) -> Option<Direct> {
+    fn direct(&self, product: &Product, term: &Term, left: bool) -> Option<Direct> {
         let id = if left { term.left } else { term.right };
         let (s, shape) = (self.strided(id)?, &self.node(id).shape);
         let (g, r) = (&product.geometry, shape.rank());
@@ -102,7 +128,7 @@ impl Partition {
     }
 
     /// One side of a product as windows, if it is.
-    pub(super) fn windowed(&self, term: &Term, left: bool) -> Option<Windowed> {
+    fn windowed(&self, term: &Term, left: bool) -> Option<Windowed> {
         let id = if left { term.left } else { term.right };
         let node = self.node(id);
         let &Op::Im2col(window) = &node.op else { return None };
@@ -110,30 +136,20 @@ impl Partition {
         let image = &self.node(node.args[0]).shape.dims;
         let dense = from.dims[2] == 1 || image[2] == 1;
         let known = self.place(None, id) == Place::Inline && dense && (left || term.contracts);
-        known.then(|| Windowed {
-            root: from.root,
-            from,
-            window,
-            image: [image[0], image[1], image[2]],
-            contracts: term.contracts,
-        })
+        let image = [image[0], image[1], image[2]];
+        known.then_some(Windowed { from, window, image, contracts: term.contracts })
     }
 }
 
 impl Windowed {
-    /// True if k runs along memory; false: x does.
-    pub fn k_is_fast(&self) -> bool {
-        !self.contracts
-    }
-
     /// True if four entries of a window can be copied at once.
-    pub fn by_four(&self, per_replica: usize) -> bool {
+    fn by_four(&self, per_replica: usize) -> bool {
         let Strided { offset, row, dims, .. } = &self.from;
         [self.image[2], *offset, *row, dims[0], dims[1], per_replica].iter().all(|n| n.is_multiple_of(4))
     }
 
     /// The address of entry (x, k); outside of the image there is none.
-    pub fn load(&self) -> String {
+    fn load(&self) -> String {
         let Window { kernel: [_, kw], stride, pad: [[top, _], [left, _]] } = self.window;
         let [h, w, c] = self.image;
         let [oh, ow] = self.window.output([h, w]);
@@ -155,12 +171,22 @@ impl Windowed {
 
 impl Direct {
     /// True if k runs along memory; false: x does, or nothing does.
-    pub fn k_is_fast(&self) -> bool {
+    fn k_is_fast(&self) -> bool {
         self.k == 1 && self.x != 1
     }
 
+    /// The address of entry (x, k), given the leading axes.
+    fn load(&self, lead: &[Ix]) -> String {
+        let Direct { root, offset, x, k, .. } = self;
+        let along = lead.iter().zip(&self.lead).map(|(ix, stride)| format!(" + {} * {stride}", ix.text()));
+        let lead: String = along.collect();
+        format!(
+            "[&](int x, int k, bool&) {{ return b@{root} + p@{root} + {offset} + (i64)x * {x} + (i64)k * {k}{lead}; }}"
+        )
+    }
+
     /// True if four entries along memory can be copied at once, wherever they start.
-    pub fn by_four(&self, width: usize, depth: usize, per_replica: usize) -> bool {
+    fn by_four(&self, width: usize, depth: usize, per_replica: usize) -> bool {
         let (fast, slow, length) = if self.k_is_fast() { (self.k, self.x, depth) } else { (self.x, self.k, width) };
         let aligned = [slow, length, self.offset, per_replica].iter().chain(&self.lead).all(|n| n.is_multiple_of(4));
         fast == 1 && aligned

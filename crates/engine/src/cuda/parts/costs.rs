@@ -1,10 +1,10 @@
 //! Which values are worth a buffer: those that are dear, and needed often.
 
 use super::{NARROW, Partition};
+use crate::cuda::product::Term;
 use crate::graph::{Id, Node};
 use crate::op::{Op, Unary};
 use crate::random::Draw;
-use crate::shape::Shape;
 
 /// How a value is needed by those who use it.
 #[derive(Clone, Copy, Default)]
@@ -73,12 +73,10 @@ impl Partition {
     }
 
     /// True for products whose tiles are large: these wait for operands that are computed while they are loaded.
-    fn is_large(&self, node: &Node) -> bool {
-        let depth = |arg: &Shape| {
-            if node.op == Op::Contract { arg.len() / arg.dims[arg.rank() - 1] } else { arg.dims[arg.rank() - 1] }
-        };
+    fn is_large(&self, id: Id) -> bool {
+        let node = self.node(id);
         matches!(node.op, Op::Matmul | Op::Contract)
-            && self.replicas * node.shape.len() * depth(&self.node(node.args[0]).shape) >= LARGE
+            && self.replicas * node.shape.len() * Term::new(&self.nodes, id, 1.0).depth >= LARGE
     }
 
     /// Which nodes are kept in buffers (or at least in a part of their own choosing).
@@ -137,7 +135,7 @@ impl Partition {
                 }
                 d.uses += 1;
                 d.often |= matches!(node.op, Op::Matmul | Op::Contract | Op::Kth(_) | Op::Scatter);
-                d.copied |= matches!(node.op, Op::Im2col(_)) || self.is_large(node);
+                d.copied |= matches!(node.op, Op::Im2col(_)) || self.is_large(id as Id);
                 d.repeat = d.repeat.max(if node.op == Op::Gather && k == 1 { shared } else { 1 });
             }
         }

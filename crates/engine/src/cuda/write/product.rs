@@ -4,7 +4,7 @@ use super::{Code, Needs, Writer, lead, single_spot};
 use crate::cuda::emit::Ix;
 use crate::cuda::parts::{named_spot, quad_spots, row_spots};
 use crate::cuda::product::{Product, Rows, Term};
-use crate::graph::Id;
+use crate::cuda::strided::Address;
 use std::fmt::Write;
 
 /// One side of a term: how its entries are copied, whether k is contiguous, and the function that has them.
@@ -118,33 +118,22 @@ impl Writer<'_> {
 
     /// How one side is loaded.
     fn loader(&self, p: &Product, term: &Term, left: bool, lead: &[Ix], needs: &mut Needs) -> Loader {
+        if let Some(Address { root, k_is_fast, by_four, load }) = self.partition.address(p, term, left, lead) {
+            needs.reads.insert(root);
+            let how = if self.partition.arithmetic.single && by_four { "BY_FOUR" } else { "SINGLY" };
+            return Loader { how, fast: k_is_fast, load };
+        }
         let id = if left { term.left } else { term.right };
-        let width = if left { p.geometry.height() } else { p.geometry.width() };
-        let single = self.partition.arithmetic.single;
-        let size = |root: Id| self.partition.node(root).shape.len();
-        if let Some(windows) = self.partition.windowed(term, left) {
-            needs.reads.insert(windows.root);
-            let how = if single && windows.by_four(size(windows.root)) { "BY_FOUR" } else { "SINGLY" };
-            return Loader { how, fast: windows.k_is_fast(), load: windows.load() };
-        }
-        let direct = self.partition.direct(p, term, left);
-        let fast = direct.as_ref().is_some_and(|d| d.k_is_fast());
-        if let Some(d) = direct {
-            needs.reads.insert(d.root);
-            let mut address = format!("b@{0} + p@{0} + {1} + (i64)x * {2} + (i64)k * {3}", d.root, d.offset, d.x, d.k);
-            for (ix, stride) in lead.iter().zip(&d.lead) {
-                let _ = write!(address, " + {} * {stride}", ix.text());
-            }
-            let by_four = single && d.by_four(width, term.depth, size(d.root));
-            let how = if by_four { "BY_FOUR" } else { "SINGLY" };
-            return Loader { how, fast, load: format!("[&](int x, int k, bool&) {{ return {address}; }}") };
-        }
         let mut value = String::new();
         let body = self.scope(needs, "l", |e| {
             let spot = p.spot(e, term, left, lead, &Ix::name("x"), &Ix::name("k"));
             value = e.value(id, spot);
         });
-        Loader { how: "COMPUTED", fast, load: format!("[&](int x, int k) -> real {{\n{body}return {value};\n}}") }
+        Loader {
+            how: "COMPUTED",
+            fast: false,
+            load: format!("[&](int x, int k) -> real {{\n{body}return {value};\n}}"),
+        }
     }
 
     /// Declares `row`, `d0`, … of entry (m, n); in fours, the last counts fours.
