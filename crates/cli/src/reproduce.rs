@@ -234,7 +234,7 @@ fn work(jobs: &[Job], arguments: &How, folder: &Path, command: &str) -> Result<V
     };
     let (screen, queue) = (Screen::new(), Mutex::new(jobs.iter()));
     let worker = || {
-        let next = || queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+        let next = || queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next().filter(|_| !stop.asked());
         let perform = |job: &Job| {
             let report = job.perform(arguments, &stop, &screen);
             if report.is_err() {
@@ -253,7 +253,8 @@ fn work(jobs: &[Job], arguments: &How, folder: &Path, command: &str) -> Result<V
     if let Some(name) = done.iter().find(|(_, report)| wrong(report)).map(|(name, _)| *name) {
         return Err(failure(done.remove(name).and_then(Result::err).expect("found above")));
     }
-    jobs.iter().map(|job| done.remove(job.entry.name).expect("every job is done").map_err(failure)).collect()
+    let report = |job: &Job| done.remove(job.entry.name).unwrap_or(Err(Error::Interrupted)).map_err(failure);
+    jobs.iter().map(report).collect()
 }
 
 impl How {
