@@ -6,16 +6,14 @@
 //! **Error.** ± is over seeds; the bias of so many samples is the same for all.
 //! **Checked by** its own claims, tests/experiment_cifar.rs.
 
-use super::gallery::{Cell, Frame, Gallery, Rates, Source, Trained, curves, divergences, given};
+use super::gallery::{Cell, Frame, Gallery, Judging, Rates, Source, Trained, curves, divergences, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
-use crate::autoencoder::Views;
-use crate::eval::{Estimate, Features, Fid, Inception, Statistics, Thumbnail};
+use crate::eval::{Estimate, Features, Fid, Inception, Thumbnail};
 use crate::plot::{Axis, Lines, Plot, Series};
 use crate::report::{Figure, Row, Rule};
-use minvel_engine::Options;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The line in the list.
 pub const ENTRY: Entry = Entry {
@@ -116,52 +114,21 @@ impl Sweep {
         })
     }
 
-    /// The law of the features of images.
-    fn statistics(
-        &self,
-        judge: &dyn Features,
-        images: &[f32],
-        stream: u32,
-        options: &Options,
-    ) -> Result<Statistics, Error> {
-        let statistics = Statistics::of(judge, images, stream, self.seed, options);
-        statistics.map_err(|why| Error::config(why.to_string()))
-    }
-
-    /// Statistics of the test images, in a file of the run.
-    fn reference(&self, gallery: &Gallery, bench: &mut Bench) -> Result<PathBuf, Error> {
-        let path = bench.folder().join("models").join("reference.npz");
-        let written = path.clone();
-        let _: usize = bench.unit("reference", |desk| {
-            let statistics =
-                self.statistics(&*self.judge()?, gallery.test()?, Statistics::REFERENCE, &desk.options(1))?;
-            crate::file::create_folder(written.parent().unwrap_or(Path::new(".")))?;
-            statistics.write(&written)?;
-            Ok(statistics.count)
-        })?;
-        Ok(path)
+    fn judging(&self) -> Judging {
+        Judging { samples: self.samples, seed: self.seed }
     }
 
     /// The distance of each seed's samples from the test images, for each model that was kept.
     fn distances(&self, cell: &Cell, reference: &Path, bench: &mut Bench) -> Result<Vec<Measured>, Error> {
         let folder = bench.folder().to_path_buf();
         bench.unit(&format!("{}.fid", cell.name), |desk| {
-            let (model, reference, judge) = (cell.model()?, Statistics::read(reference)?, self.judge()?);
-            let kept = cell.kept();
+            let (judge, kept) = (self.judge()?, cell.kept());
             desk.begin("fid", (kept.len() * self.seeds) as u64, 0);
-            let (mut measured, mut done) = (vec![], 0);
+            let mut measured: Vec<Measured> = vec![];
             for step in kept {
-                let mut state = cell.state_after(&folder, step)?;
-                let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
-                let samples = views.samples(&mut state, self.samples);
-                let mut distances = vec![];
-                for own in samples.chunks(self.samples * model.decoder.pixels()) {
-                    desk.go_on()?;
-                    let own = self.statistics(&*judge, own, Statistics::SAMPLES, &desk.options(1))?;
-                    distances.push(reference.fid(&own));
-                    done += 1;
-                    desk.advance(done, "");
-                }
+                let model = (cell, cell.state_after(&folder, step)?);
+                let before = measured.len() * self.seeds;
+                let distances = self.judging().distances(&*judge, reference, model, desk, before)?;
                 measured.push(Measured { step, distances });
             }
             desk.end();
@@ -182,7 +149,7 @@ impl Experiment for Sweep {
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
         let gallery = Gallery::new(self.source(), self.seed);
         bench.plan(1 + 2 * self.methods.len() * self.dimensions.len());
-        let reference = self.reference(&gallery, bench);
+        let reference = self.judging().reference("reference", || self.judge(), &gallery, bench);
         let reference = bench.if_finished(reference)?.unwrap_or_default();
         let (mut cells, mut values) = (vec![], vec![]);
         for &dimension in &self.dimensions {

@@ -1,11 +1,13 @@
 //! What experiments with auto-encoders of images share: the data, training many seeds side by side, and pictures.
 
 mod cell;
+mod judging;
 mod pictures;
 mod rates;
 mod table;
 
 pub(super) use cell::{Cell, Trained, curves, divergences};
+pub(super) use judging::Judging;
 pub(super) use rates::Rates;
 pub(super) use table::beside_paper;
 

@@ -6,12 +6,11 @@
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/experiment_digits.rs.
 
-use super::gallery::{Cell, Gallery, Rates, Source, Trained, beside_paper, curves, divergences, given};
+use super::gallery::{Cell, Gallery, Judging, Rates, Source, Trained, beside_paper, curves, divergences, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
-use crate::autoencoder::Views;
 use crate::data::mnist;
-use crate::eval::{Estimate, Features, Fid, Grey, Inception, Lenet, Origin, Reference, Schooling};
+use crate::eval::{Estimate, Features, Fid, Grey, Inception, Lenet, Origin, Schooling};
 use crate::report::{Figure, Row, Rule};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -108,38 +107,42 @@ impl Comparison {
         Ok((path, origin))
     }
 
-    /// Inception, if it judges too.
-    fn second_judge(&self) -> Result<Option<Grey<Inception>>, Error> {
-        let found = || Inception::find().map(|network| Grey::new(network.of([28, 28])));
-        match self.inception.as_str() {
-            "no" => Ok(None),
-            "auto" => Ok(found().ok()),
-            _ => found().map(Some),
-        }
+    /// Those who judge.
+    fn judges(&self) -> Vec<&'static str> {
+        let second = match self.inception.as_str() {
+            "auto" => Inception::home().is_ok(),
+            said => said == "yes",
+        };
+        if second { vec![LENET, INCEPTION] } else { vec![LENET] }
+    }
+
+    /// One of them, given where the LeNet is.
+    fn network(judge: &str, lenet: &Path) -> Result<Box<dyn Features>, Error> {
+        Ok(if judge == LENET {
+            Box::new(Lenet::read(lenet)?)
+        } else {
+            Box::new(Grey::new(Inception::find()?.of([28, 28])))
+        })
+    }
+
+    fn judging(&self) -> Judging {
+        Judging { samples: self.samples, seed: self.seed }
     }
 
     /// The distance of each seed's samples from the test digits.
     fn distances(
         &self,
         cell: &Cell,
-        judge: &dyn Features,
-        digits: &Gallery,
+        (judge, lenet): (&str, &Path),
+        reference: &Path,
         bench: &mut Bench,
     ) -> Result<Vec<Fid>, Error> {
         let folder = bench.folder().to_path_buf();
-        let unit = if judge.name() == LENET { "fid" } else { judge.name() };
+        let unit = if judge == LENET { "fid" } else { judge };
         bench.unit(&format!("{}.{unit}", cell.name), |desk| {
-            let (model, mut state) = (cell.model()?, cell.state(&folder)?);
-            let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
-            let samples = views.samples(&mut state, self.samples);
-            let reference = Reference::new(judge, digits.test()?, self.seed, &desk.options(1));
             desk.begin(unit, self.seeds as u64, 0);
-            let mut distances = vec![];
-            for own in samples.chunks(self.samples * model.decoder.pixels()) {
-                desk.go_on()?;
-                distances.push(reference.fid(own));
-                desk.advance(distances.len() as u64, "");
-            }
+            let (network, model) = (Self::network(judge, lenet)?, (cell, cell.state(&folder)?));
+            let distances = self.judging().distances(&*network, reference, model, desk, 0)?;
             desk.end();
             Ok(distances)
         })
@@ -151,30 +154,33 @@ impl Experiment for Comparison {
         if !self.lenet.is_empty() {
             Lenet::read(Path::new(&self.lenet))?;
         }
-        self.second_judge()?;
+        if self.judges().contains(&INCEPTION) {
+            Inception::find()?;
+        }
         Gallery::new(Source::Mnist(given(&self.data)), self.seed).check()
     }
 
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
         let digits = Gallery::new(Source::Mnist(given(&self.data)), self.seed);
         let own = usize::from(self.lenet.is_empty());
-        let second = self.second_judge()?;
-        let judges = 1 + usize::from(second.is_some());
-        bench.plan(own + (1 + judges) * self.methods.len() * self.latents.len());
-        let (judge, origin) = self.judge(bench)?;
-        let first = Lenet::read(&judge)?;
-        let judges: Vec<&dyn Features> =
-            std::iter::once(&first as &dyn Features).chain(second.as_ref().map(|s| s as &dyn Features)).collect();
+        let judges = self.judges();
+        bench.plan(own + judges.len() + (1 + judges.len()) * self.methods.len() * self.latents.len());
+        let (lenet, origin) = self.judge(bench)?;
+        let mut references = vec![];
+        for &judge in &judges {
+            let unit = format!("reference-{judge}");
+            let reference = self.judging().reference(&unit, || Self::network(judge, &lenet), &digits, bench);
+            references.push((judge, bench.if_finished(reference)?.unwrap_or_default()));
+        }
         let (mut cells, mut values) = (vec![], vec![]);
         for method in &self.methods {
             for latent in &self.latents {
                 let cell = self.cell(method, latent);
                 let trained = cell.train(bench, &digits, (self.seed, self.seeds));
                 let Some(trained) = bench.if_finished(trained)? else { continue };
-                for judge in &judges {
-                    let distances = self.distances(&cell, *judge, &digits, bench);
+                for (judge, reference) in &references {
+                    let distances = self.distances(&cell, (judge, &lenet), reference, bench);
                     let Some(distances) = bench.if_finished(distances)? else { continue };
-                    let judge = judge.name().to_string();
                     values.push(Value { judge, method: method.clone(), latent: latent.clone(), distances });
                 }
                 cells.push((cell, trained));
@@ -195,7 +201,7 @@ impl Comparison {
             let claim = format!("{one} is better than {other}{}", better.by());
             rows.push(row.claim(&claim, Rule::SurelyBelow { limit: 0.0, sigmas: SURELY }));
         };
-        let judges = self.judges(values);
+        let judges = self.judged(values);
         for judge in &judges {
             let is =
                 |v: &Value, method: &str, latent: &str| v.judge == *judge && v.method == method && v.latent == latent;
@@ -233,7 +239,7 @@ impl Comparison {
     }
 
     /// Those who judged something.
-    fn judges(&self, values: &[Value]) -> Vec<&'static str> {
+    fn judged(&self, values: &[Value]) -> Vec<&'static str> {
         [LENET, INCEPTION].into_iter().filter(|judge| values.iter().any(|v| v.judge == *judge)).collect()
     }
 
@@ -261,7 +267,7 @@ const INCEPTION: &str = "inception";
 
 /// One number of the table.
 struct Value {
-    judge: String,
+    judge: &'static str,
     method: String,
     latent: String,
     distances: Vec<Fid>,

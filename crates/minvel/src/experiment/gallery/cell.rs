@@ -12,7 +12,7 @@ use minvel_engine::{Graph, State};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Looks at the loss of a training: each of them copies the data to the device.
+/// Looks at the loss of a training.
 const LOOKS: u32 = 40;
 
 /// One kind of auto-encoder.

@@ -1,0 +1,74 @@
+//! Judging samples by the Fréchet distance of a network's features from those of the test images.
+
+use super::{Cell, Gallery};
+use crate::Error;
+use crate::autoencoder::Views;
+use crate::eval::{Features, Fid, Statistics};
+use crate::experiment::Bench;
+use crate::train::Desk;
+use minvel_engine::{Options, State};
+use std::path::{Path, PathBuf};
+
+/// How samples are judged.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::experiment) struct Judging {
+    /// Of each model.
+    pub samples: usize,
+    /// Of samples, and of networks that draw.
+    pub seed: u64,
+}
+
+impl Judging {
+    /// The law of the features of images.
+    fn statistics(
+        self,
+        judge: &dyn Features,
+        images: &[f32],
+        stream: u32,
+        options: &Options,
+    ) -> Result<Statistics, Error> {
+        let statistics = Statistics::of(judge, images, stream, self.seed, options);
+        statistics.map_err(|why| Error::config(why.to_string()))
+    }
+
+    /// Statistics of the test images, as a unit of the bench, in a file of its name.
+    pub fn reference(
+        self,
+        unit: &str,
+        judge: impl FnOnce() -> Result<Box<dyn Features>, Error>,
+        gallery: &Gallery,
+        bench: &mut Bench,
+    ) -> Result<PathBuf, Error> {
+        let models = bench.folder().join("models");
+        let path = models.join(format!("{unit}.npz"));
+        let _: usize = bench.unit(unit, |desk| {
+            let statistics = self.statistics(&*judge()?, gallery.test()?, Statistics::REFERENCE, &desk.options(1))?;
+            crate::file::create_folder(&models)?;
+            statistics.write(&path)?;
+            Ok(statistics.count)
+        })?;
+        Ok(path)
+    }
+
+    /// The distance of each seed's samples, after so many others on the desk.
+    pub fn distances(
+        self,
+        judge: &dyn Features,
+        reference: &Path,
+        (cell, mut state): (&Cell, State<f32>),
+        desk: &Desk,
+        before: usize,
+    ) -> Result<Vec<Fid>, Error> {
+        let (model, reference) = (cell.model()?, Statistics::read(reference)?);
+        let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
+        let samples = views.samples(&mut state, self.samples);
+        let mut distances = vec![];
+        for own in samples.chunks(self.samples * cell.pixels()) {
+            desk.go_on()?;
+            let own = self.statistics(judge, own, Statistics::SAMPLES, &desk.options(1))?;
+            distances.push(reference.fid(&own));
+            desk.advance((before + distances.len()) as u64, "");
+        }
+        Ok(distances)
+    }
+}
