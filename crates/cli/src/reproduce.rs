@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Say what each experiment shows, and stop.
     #[arg(long, conflicts_with = "resume")]
     list: bool,
+    /// Experiments at a time [default: all of them on a GPU, one on a processor].
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
     #[command(flatten)]
     how: How,
 }
@@ -57,9 +60,6 @@ pub struct How {
     /// Threads; all cores if not given. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
-    /// Experiments at a time [default: all of them on a GPU, one on a processor].
-    #[arg(long, value_name = "N")]
-    jobs: Option<NonZero<usize>>,
     /// Folder to write, which must not hold another run [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -111,11 +111,20 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             }
         }
     }
-    perform(&entries, &arguments.names.join("+"), &arguments.how, "reproduce")
+    // On a GPU one computes while another's kernels are compiled.
+    let most = if arguments.how.device == Device::Cpu { 1 } else { usize::MAX };
+    let at_once = arguments.jobs.map_or(most, NonZero::get);
+    perform(&entries, &arguments.names.join("+"), &arguments.how, at_once, "reproduce")
 }
 
-/// Runs experiments, or goes on with an interrupted run, and reports; `command` is how the user asks for it.
-pub fn perform(entries: &[&'static Entry], name: &str, how: &How, command: &str) -> Result<(), Failure> {
+/// Runs experiments, so many at a time, or goes on with an interrupted run, and reports; `command` is how the user asks for it.
+pub fn perform(
+    entries: &[&'static Entry],
+    name: &str,
+    how: &How,
+    at_once: usize,
+    command: &str,
+) -> Result<(), Failure> {
     place::check_device(how.device).map_err(Failure::Input)?;
     let (folder, request) = match &how.resume {
         Some(folder) => (folder.clone(), read_request(folder).map_err(Failure::Input)?),
@@ -125,8 +134,9 @@ pub fn perform(entries: &[&'static Entry], name: &str, how: &How, command: &str)
     if how.resume.is_none() {
         place::claim(&folder, &request).map_err(Failure::Input)?;
     }
-    let reports = work(&jobs, how, &folder, command)?;
-    let whole = conclude(&request, reports, &folder, how.at_once(&jobs) > 1).map_err(Failure::Work)?;
+    let at_once = at_once.min(jobs.len());
+    let reports = work(&jobs, how, at_once, &folder, command)?;
+    let whole = conclude(&request, reports, &folder, at_once > 1).map_err(Failure::Work)?;
     print!("{}", claims::table(&whole));
     if whole.timings.len() > 1 && jobs.len() > 1 {
         let times: Vec<String> =
@@ -220,7 +230,7 @@ fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
     request.experiments.iter().map(job).collect()
 }
 
-fn work(jobs: &[Job], arguments: &How, folder: &Path, command: &str) -> Result<Vec<Report>, Failure> {
+fn work(jobs: &[Job], arguments: &How, at_once: usize, folder: &Path, command: &str) -> Result<Vec<Report>, Failure> {
     let stop = crate::stop::on_signal();
     let failure = |error| match error {
         Error::Interrupted if arguments.partial => Failure::Work(Error::config(format!(
@@ -245,7 +255,7 @@ fn work(jobs: &[Job], arguments: &How, folder: &Path, command: &str) -> Result<V
         std::iter::from_fn(next).map(perform).collect::<Vec<_>>()
     };
     let mut done: HashMap<&str, Result<Report, Error>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..arguments.at_once(jobs)).map(|_| scope.spawn(worker)).collect();
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(worker)).collect();
         workers.into_iter().flat_map(|w| w.join().expect("no worker panics")).collect()
     });
     // What went wrong tells more than that others were stopped for it.
@@ -255,14 +265,6 @@ fn work(jobs: &[Job], arguments: &How, folder: &Path, command: &str) -> Result<V
     }
     let report = |job: &Job| done.remove(job.entry.name).unwrap_or(Err(Error::Interrupted)).map_err(failure);
     jobs.iter().map(report).collect()
-}
-
-impl How {
-    /// Experiments at a time. On a GPU one computes while another's kernels are compiled.
-    fn at_once(&self, jobs: &[Job]) -> usize {
-        let most = if self.device == Device::Cpu { 1 } else { jobs.len() };
-        self.jobs.map_or(most, NonZero::get).min(jobs.len())
-    }
 }
 
 impl Job {

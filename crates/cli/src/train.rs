@@ -68,5 +68,5 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let name = command.replace(' ', "-");
     let entry: &'static Entry = experiment::find(&name).map_err(Failure::Input)?;
-    reproduce::perform(&[entry], &name, how, command)
+    reproduce::perform(&[entry], &name, how, 1, command)
 }
