@@ -6,7 +6,7 @@ use clap::Args;
 use minvel::experiment::{self, Bench, Config, Entry, GROUPS, LIST, Ledger};
 use minvel::report::{Report, Versions, format};
 use minvel::train::Stop;
-use minvel::{Device, Error, Precision, file};
+use minvel::{Device, DeviceError, Error, Precision, file};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -63,8 +63,8 @@ pub struct How {
     /// Folder to write, which must not hold another run [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with an interrupted run, with its experiments and settings.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "out", "set", "config"])]
+    /// Go on with an interrupted run, with its experiments, settings and precision.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "precision", "out", "set", "config"])]
     resume: Option<PathBuf>,
     /// With --resume: report what is finished, and begin nothing.
     #[arg(long, requires = "resume")]
@@ -86,6 +86,8 @@ struct Request {
     version: String,
     name: String,
     quick: bool,
+    /// How products are computed; runs of before do not tell: as f32.
+    precision: Option<String>,
     /// Names of experiments and all their settings.
     experiments: Vec<(String, String)>,
 }
@@ -95,6 +97,7 @@ struct Job {
     entry: &'static Entry,
     config: Config,
     folder: PathBuf,
+    precision: Precision,
 }
 
 /// Runs the command.
@@ -175,7 +178,8 @@ fn new_request(entries: &[&'static Entry], name: &str, arguments: &How) -> Resul
         experiments.push((entry.name.to_string(), config.text()));
     }
     let (quick, version) = (arguments.quick, env!("CARGO_PKG_VERSION").to_string());
-    let request = Request { version, name: name.to_string(), quick, experiments };
+    let precision = Some(arguments.precision.to_string());
+    let request = Request { version, name: name.to_string(), quick, precision, experiments };
     let folder = arguments.out.clone().unwrap_or_else(|| place::free(&stem(&request)));
     Ok((folder, request))
 }
@@ -219,13 +223,15 @@ fn read_request(folder: &Path) -> Result<Request, Error> {
 
 fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
     let single = request.experiments.len() == 1;
+    let precision = request.precision.as_deref().map_or(Ok(Precision::default()), str::parse);
+    let precision = precision.map_err(|e: DeviceError| Error::content(&folder.join("run.json"), e.to_string()))?;
     let job = |(name, text): &(String, String)| {
         let entry = experiment::find(name)?;
         let base = if request.quick { entry.config()?.quick()? } else { entry.config()? };
         let config = base.overlay(&Config::parse("run.json", text)?)?;
         (entry.check)(&config)?.ready()?;
         let folder = if single { folder.to_path_buf() } else { folder.join(name) };
-        Ok(Job { entry, config, folder })
+        Ok(Job { entry, config, folder, precision })
     };
     request.experiments.iter().map(job).collect()
 }
@@ -275,7 +281,7 @@ impl Job {
         let bars = screen.bars(name);
         let mut bench = Bench::new(ledger, &bars, stop.clone());
         (bench.threads, bench.partial) = (arguments.threads, arguments.partial);
-        (bench.device, bench.precision) = (arguments.device, arguments.precision);
+        (bench.device, bench.precision) = (arguments.device, self.precision);
         bench.save_every = Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX);
         let versions = Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() };
         let report = self.entry.perform(&self.config, &mut bench, versions, env!("MINVEL_REVISION"));

@@ -46,6 +46,24 @@ fn bad_input_is_refused_with_status_2_and_leaves_nothing() {
 }
 
 #[test]
+fn a_run_keeps_its_precision() {
+    let out = folder("precision");
+    let path = out.to_str().unwrap();
+    let run = minvel(&["reproduce", "gaussian", "--quick", "--device", "cpu", "--precision", "tf32", "--out", path]);
+    assert!(run.status.success());
+    let kept = std::fs::read_to_string(out.join("run.json")).unwrap();
+    assert!(kept.contains("\"precision\": \"tf32\""), "{kept}");
+    let resume = |more: &[&str]| minvel(&[&["reproduce", "--resume", path, "--device", "cpu"], more].concat());
+    assert!(resume(&[]).status.success());
+    assert_eq!(resume(&["--precision", "f32"]).status.code(), Some(2));
+    std::fs::write(out.join("run.json"), kept.replace("tf32", "f16")).unwrap();
+    let refused = resume(&[]);
+    let message = String::from_utf8_lossy(&refused.stderr).to_string();
+    assert!(refused.status.code() == Some(2) && message.contains("run.json") && message.contains("f16"), "{message}");
+    std::fs::remove_dir_all(&out).unwrap();
+}
+
+#[test]
 fn help_teaches_by_example() {
     let output = minvel(&["reproduce", "--help"]);
     let text = String::from_utf8(output.stdout).unwrap();
