@@ -10,7 +10,7 @@ use super::gallery::{Cell, Frame, Gallery, Judging, Rates, Source, Trained, curv
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::eval::{Estimate, Features, Fid, Inception, Thumbnail};
-use crate::plot::{Axis, Lines, Plot, Series};
+use crate::plot::{Axis, Dash, Lines, Plot, Series};
 use crate::report::{Figure, Row, Rule};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -42,8 +42,11 @@ pub(super) struct Sweep {
     learning: Rates,
 }
 
-/// Standard errors by which ours must not be worse than another.
+/// Ours is comparable to another if it is not worse by more than this share of the other's distance,
+const MARGIN: f64 = 0.1;
+/// with so many standard errors on top.
 const SURELY: f64 = 2.0;
+
 /// Distances of all seeds after some steps.
 #[derive(Serialize, Deserialize)]
 struct Measured {
@@ -100,8 +103,14 @@ impl Sweep {
     fn cell(&self, method: &str, dimension: usize) -> Cell {
         let settings = self.learning.settings(format!("{}:{dimension}", self.latent), "point", method);
         let (name, title) = (format!("{method}-{dimension}"), format!("{method}, {dimension} dimensions"));
-        let (method, image) = (method.into(), self.source().image());
-        Cell { name, title, method, image, settings, every: self.every, shown: true }
+        let (method, dash, image) = (method.into(), self.dash(dimension), self.source().image());
+        Cell { name, title, method, dash, image, settings, every: self.every, shown: true }
+    }
+
+    /// Dimensions differ in how lines are broken.
+    fn dash(&self, dimension: usize) -> Dash {
+        let rank = self.dimensions.iter().position(|&d| d == dimension).unwrap_or(0);
+        [Dash::Solid, Dash::Dashed, Dash::Dotted][rank % 3]
     }
 
     /// The network that judges.
@@ -177,21 +186,20 @@ impl Sweep {
             for other in values.iter().filter(|v| v.dimension == ours.dimension && v.method != "velocity") {
                 let difference = ours.fid() - other.fid();
                 let name = format!("FID, {} less {}", ours.title(), other.method);
-                // Comparable or better: not worse beyond doubt.
-                let limit = SURELY * difference.std_error;
+                let rule = Rule::SurelyBelow { limit: MARGIN * other.fid().mean, sigmas: SURELY };
                 let claim =
                     format!("ours is comparable to {} or better at {} dimensions", other.method, ours.dimension);
-                rows.push(Row::new(&name, difference, self.seeds).claim(&claim, Rule::Below(limit)));
+                rows.push(Row::new(&name, difference, self.seeds).claim(&claim, rule));
             }
         }
         let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
         let caption =
             "Loss of encoder and decoder, means over seeds; what pulls the codes counts differently in each method.";
-        let mut figures = vec![
-            self.against_dimension(values),
-            self.along(values),
-            Figure::new("learning", caption, curves("", &pairs)),
-        ];
+        let mut figures = vec![self.against_dimension(values)];
+        if values.iter().any(|v| v.measured.len() > 1) {
+            figures.push(self.along(values));
+        }
+        figures.push(Figure::new("learning", caption, curves("", &pairs)));
         figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
         let mut notes = vec![
             format!(
@@ -199,13 +207,15 @@ impl Sweep {
                 self.features, self.samples, self.learning.iterations, self.learning.batch
             ),
             "± is the standard error over seeds.".into(),
+            "Comparable or better: worse by at most a tenth of the other's distance, beyond two standard errors."
+                .into(),
         ];
         notes.extend(divergences(cells));
         Findings { rows, figures, notes }
     }
 
     fn against_dimension(&self, values: &[Value]) -> Figure {
-        let mut lines = Lines::new("", Axis::linear("dimension of the code"), Axis::linear("Fréchet distance"));
+        let mut lines = Lines::new("", Axis::log("dimension of the code"), Axis::linear("Fréchet distance"));
         for method in &self.methods {
             let own = values.iter().filter(|v| v.method == *method);
             lines = lines.with(Series::new(method, method).estimates(own.map(|v| (v.dimension as f64, v.fid()))));
@@ -218,7 +228,8 @@ impl Sweep {
         let mut lines = Lines::new("", Axis::linear("iterations"), Axis::linear("Fréchet distance"));
         for value in values {
             let points = value.measured.iter().map(|m| (f64::from(m.step), Fid::across(&m.distances)));
-            lines = lines.with(Series::new(&value.title(), &value.method).estimates(points));
+            let series = Series::new(&value.title(), &value.method).dashed(self.dash(value.dimension));
+            lines = lines.with(series.estimates(points));
         }
         Figure::new("progress", "FID along the training.", Plot::Lines(lines))
     }

@@ -6,7 +6,7 @@ mod pictures;
 mod rates;
 mod table;
 
-pub(super) use cell::{Cell, Trained, curves, divergences};
+pub(super) use cell::{Cell, Trained, curves, dash_of, divergences};
 pub(super) use judging::Judging;
 pub(super) use rates::Rates;
 pub(super) use table::beside_paper;

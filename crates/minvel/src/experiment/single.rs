@@ -7,6 +7,7 @@ use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::{Evidence, ImportanceBound, Settings};
 use crate::eval::Estimate;
+use crate::plot::Dash;
 use crate::report::{Figure, Row};
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +86,7 @@ impl Single {
         let Settings { latent, posterior, matching, .. } = &self.model;
         let title = format!("{posterior} posterior on {latent}, {} matching", matching.kind);
         let (name, image, settings) = ("model".into(), self.source().image(), self.model.clone());
-        Cell { name, title, method: "model".into(), image, settings, every: 0, shown: true }
+        Cell { name, title, method: "model".into(), dash: Dash::Solid, image, settings, every: 0, shown: true }
     }
 
     fn scores(&self, cell: &Cell, gallery: &Gallery, bench: &mut Bench) -> Result<Scores, Error> {

@@ -9,7 +9,7 @@
 
 mod table;
 
-use super::gallery::{Cell, Gallery, Rates, Source, Trained, curves, divergences, given};
+use super::gallery::{Cell, Gallery, Rates, Source, Trained, curves, dash_of, divergences, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::autoencoder::Evidence;
@@ -126,7 +126,8 @@ impl Comparison {
         }
         let name = format!("{posterior}-{latent}-{dimension}{}", if official { "-official" } else { "" });
         let title = format!("{posterior}, {latent} {dimension}{}", if official { " (official)" } else { "" });
-        Cell { name, title, method: place.method(), image: [28, 28, 1], settings, every: 0, shown: !explicit }
+        let (method, dash) = (place.method(), dash_of(latent));
+        Cell { name, title, method, dash, image: [28, 28, 1], settings, every: 0, shown: !explicit }
     }
 
     /// Trainings of a cell: fewer of those that only the second table has.

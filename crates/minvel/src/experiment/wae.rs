@@ -6,7 +6,9 @@
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/experiment_digits.rs.
 
-use super::gallery::{Cell, Gallery, Judging, Rates, Source, Trained, beside_paper, curves, divergences, given};
+use super::gallery::{
+    Cell, Gallery, Judging, Rates, Source, Trained, beside_paper, curves, dash_of, divergences, given,
+};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
 use crate::data::mnist;
@@ -77,6 +79,7 @@ impl Comparison {
             name: format!("{method}-{latent}"),
             title: format!("{method}, {latent}"),
             method: method.into(),
+            dash: dash_of(latent),
             image: [28, 28, 1],
             settings,
             every: 0,

@@ -113,7 +113,18 @@ impl Ruler {
 
     /// At most about `count` numbered ticks, and small ones between them.
     pub fn ticks(&self, count: usize) -> Vec<Tick> {
-        if self.scale == Scale::Log && self.high - self.low >= 1.0 { self.decades(count) } else { self.steps(count) }
+        match (self.scale, self.high - self.low) {
+            (Scale::Log, span) if span >= 1.0 => self.decades(count),
+            (Scale::Log, _) => self.octaves().unwrap_or_else(|| self.steps(count)),
+            (Scale::Linear, _) => self.steps(count),
+        }
+    }
+
+    /// Powers of two, where at least three of them that are whole numbers lie on the axis.
+    fn octaves(&self) -> Option<Vec<Tick>> {
+        let powers = (0..53).map(|k| (1u64 << k) as f64).filter(|x| self.shows(*x));
+        let ticks: Vec<Tick> = powers.map(|x| Tick { place: self.place(x), label: Some(format!("{x}")) }).collect();
+        (ticks.len() >= 3).then_some(ticks)
     }
 
     /// Powers of ten; between them, if there is room, the other digits without number.

@@ -1,6 +1,6 @@
 //! Curves over an axis, with confidence bands, guides of known slope, and levels.
 
-use super::axis::Axis;
+use super::axis::{Axis, Scale};
 use super::colour;
 use super::panel::{self, Panel};
 use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke, text_width};
@@ -107,7 +107,9 @@ impl Lines {
         let xs: Vec<f64> = points().map(|p| p.x).collect();
         let level = |g: &Guide| if let Guide::Level { at, .. } = g { Some(*at) } else { None };
         // Bands do not stretch a logarithmic axis: their lower border may be near zero.
-        let ys: Vec<f64> = points().map(|p| p.y).chain(self.guides.iter().filter_map(level)).collect();
+        let linear = self.y.scale == Scale::Linear;
+        let borders = points().filter_map(|p| p.band.filter(|_| linear)).flatten();
+        let ys: Vec<f64> = points().map(|p| p.y).chain(borders).chain(self.guides.iter().filter_map(level)).collect();
         let panel = panel::frame(scene, frame, &self.title, (&self.x, &xs), (&self.y, &ys));
         let mut occupied: Vec<(f64, f64)> = self.series.iter().flat_map(|s| dense(&self.places(&panel, s))).collect();
         let lines: Vec<_> = self.guides.iter().map(|guide| guide_line(&panel, guide)).collect();

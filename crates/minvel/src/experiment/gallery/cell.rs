@@ -24,6 +24,8 @@ pub(in crate::experiment) struct Cell {
     pub title: String,
     /// What decides its colour.
     pub method: String,
+    /// How its lines are broken.
+    pub dash: Dash,
     /// Height, width and channels of its images.
     pub image: [usize; 3],
     /// How it is made and learnt.
@@ -170,15 +172,19 @@ pub(in crate::experiment) fn divergences(cells: &[(Cell, Trained)]) -> Vec<Strin
     cells.iter().flat_map(of_cell).collect()
 }
 
+/// Of codes in flat space or not: how lines are broken where both are shown.
+pub(in crate::experiment) fn dash_of(latent: &str) -> Dash {
+    if latent == "euclidean" { Dash::Dashed } else { Dash::Solid }
+}
+
 /// Learning curves of several cells.
 pub(in crate::experiment) fn curves(title: &str, cells: &[(&Cell, &Trained)]) -> Plot {
     let x = Axis::linear("iterations");
     let mut lines = Lines::new(title, x, Axis::linear("loss of encoder and decoder on a batch [nats]"));
     for (cell, trained) in cells {
         let mean = |look: &Look| (f64::from(look.step), look.loss.iter().sum::<f64>() / look.loss.len() as f64);
-        let series = Series::new(&cell.title, &cell.method).values(trained.training.looks.iter().map(mean));
-        let flat = cell.settings.latent.starts_with("euclidean");
-        lines = lines.with(if flat { series.dashed(Dash::Dashed) } else { series });
+        let series = Series::new(&cell.title, &cell.method).dashed(cell.dash);
+        lines = lines.with(series.values(trained.training.looks.iter().map(mean)));
     }
     Plot::Lines(lines)
 }
