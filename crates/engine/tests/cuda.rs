@@ -349,3 +349,33 @@ fn convolutions_and_their_gradients_on_the_gpu_are_those_on_the_cpu() {
         assert!(worst <= 1e3 * f64::EPSILON, "{channels} channels, {window:?}: {worst:e}");
     }
 }
+
+/// Four neighbours of a short product with a transposed matrix read 4·9 numbers that lie together: nine loads of four.
+#[test]
+fn short_products_with_transposed_matrices_load_in_fours() {
+    const ROWS: usize = 300;
+    let g = Graph::new();
+    let (x, w) = (g.input_rows("x", ROWS, [9]), g.input("w", [256, 9]));
+    let y = x.matmul(w.transpose(&[1, 0])).tanh();
+    let sources = g.cuda_source::<f32>(&[y], &[], &cpu());
+    let body = &sources[0][sources[0].find("step_kernel").expect("a kernel")..];
+    let (fours, singly) = (body.matches("(const Four*)").count(), body.matches("[p").count());
+    assert_eq!((fours, singly), (9, 9), "the row is loaded one by one\n{body}");
+
+    let Some(options) = gpu("short products") else { return };
+    let draw = |len: usize, stream: u32| -> Vec<f32> {
+        Stream::new(Key::new(6, 0), stream).samples(Draw::Normal).take(len).map(|v| v as f32).collect()
+    };
+    let (xs, ws) = (draw(ROWS * 9, 0), draw(256 * 9, 1));
+    let run = |options: &Options| {
+        let mut program = g.compile::<f32>(&[y], &[], options);
+        program.run(&mut State::new(1), &[("x", &xs), ("w", &ws)], Clock { seed: 0, step: 0 });
+        program.output(0).to_vec()
+    };
+    for (i, (a, b)) in run(&options).into_iter().zip(run(&cpu())).enumerate() {
+        // Nine roundings of a sum of both, and one of tanh, which shrinks differences.
+        let (row, column) = (&xs[i / 256 * 9..][..9], &ws[i % 256 * 9..][..9]);
+        let size: f32 = row.iter().zip(column).map(|(x, w)| (x * w).abs()).sum();
+        assert!((a - b).abs() <= (9.0 * size + 2.0) * f32::EPSILON, "{a} on the GPU, {b} on the CPU");
+    }
+}

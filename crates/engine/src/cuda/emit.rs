@@ -228,26 +228,31 @@ impl<'a> Emitter<'a> {
     fn load(&mut self, id: Id, spot: &Spot) -> String {
         let shape = self.shape(id);
         self.reads.insert(id);
-        if let Some((first, i)) = self.fours(spot, shape) {
+        if let Some((first, offset)) = self.stretch(spot, shape) {
             let flat = self.flat(&first, shape);
+            let flat = self.plus(&flat, &Ix::Number(offset / 4 * 4));
             let four = self.bind("Four", format!("*(const Four*)(b@{id} + p@{id} + {})", flat.text()));
-            return format!("{four}.x[{i}]");
+            return format!("{four}.x[{}]", offset % 4);
         }
         let flat = self.flat(spot, shape);
         self.bind("real", format!("b@{id}[p@{id} + {}]", flat.text()))
     }
 
-    /// If a place is one of four neighbours in memory that start at a multiple of four: the first, and which it is.
-    pub fn fours(&self, spot: &Spot, shape: &Shape) -> Option<(Spot, i64)> {
-        let last = shape.dims.iter().rposition(|&d| d != 1)?;
-        match &spot.dims[last] {
-            Ix::Quad(name, i) if self.single && shape.dims[last].is_multiple_of(4) => {
-                let mut first = spot.clone();
-                first.dims[last] = Ix::Quad(name.clone(), 0);
-                Some((first, *i))
-            }
-            _ => None,
+    /// If a place lies at a known distance from a multiple of four, since it is one of four neighbours along an axis and all axes
+    /// after that have numbers: that multiple, and the distance. All neighbours together have a stretch of memory without gaps.
+    pub fn stretch(&self, spot: &Spot, shape: &Shape) -> Option<(Spot, i64)> {
+        let axis = spot.dims.iter().rposition(|ix| !matches!(ix, Ix::Number(_)))?;
+        let Ix::Quad(name, i) = &spot.dims[axis] else { return None };
+        if !self.single || !shape.dims[axis].is_multiple_of(4) {
+            return None;
         }
+        let (mut first, mut offset) = (spot.clone(), *i);
+        first.dims[axis] = Ix::Quad(name.clone(), 0);
+        for (ix, &d) in first.dims.iter_mut().zip(&shape.dims).skip(axis + 1) {
+            let Ix::Number(n) = std::mem::replace(ix, Ix::Number(0)) else { return None };
+            offset = offset * d as i64 + n;
+        }
+        Some((first, offset))
     }
 
     fn compute(&mut self, id: Id, node: &Node, spot: &Spot) -> String {

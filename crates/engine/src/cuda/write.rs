@@ -97,7 +97,7 @@ impl Writer<'_> {
             let spots = spots(shape);
             let values: Vec<String> = spots.iter().map(|spot| e.value(id, spot.clone())).collect();
             let replica = format!("(i64)r * {}", shape.len());
-            if let Some((first, _)) = e.fours(&spots[0], shape) {
+            if let Some((first, _)) = e.stretch(&spots[0], shape) {
                 let flat = e.flat(&first, shape).text();
                 for target in &targets {
                     let _ = writeln!(
