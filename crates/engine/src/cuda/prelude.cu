@@ -1,22 +1,51 @@
 // What generated kernels are made of: Philox, elementary functions, and the loops of products and reductions.
-// `real` is float or double; every step of the functions below is rounded as on the CPU, so they give the same bits.
+// `real` is float or double; every step of the functions below is rounded as on the CPU, so they give the same bits. The compiler
+// must not join products and sums by itself (--fmad=false): where that is wanted, `fma_` says so.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 #define THREADS 256
 struct alignas(16) Four { float x[4]; };
 #define FN static __device__ __forceinline__
+
+// ------------------------------------------------------------------------- what is said to the card (see emulator/)
+#ifndef EMULATED
 // A kernel is started while the one before it still runs, and waits here for its results.
+FN void await_kernel() {
 #if __CUDA_ARCH__ >= 900
-#define WAIT asm volatile("griddepcontrol.wait; griddepcontrol.launch_dependents;" ::: "memory");
-#else
-#define WAIT
+  asm volatile("griddepcontrol.wait; griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+FN float about_reciprocal(float x) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+// Starts a copy into shared memory; zeros, if nothing is there.
+template <int BYTES>
+FN void copy(void* to, const void* from, bool there) {
+  u32 target = (u32)__cvta_generic_to_shared(to);
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(there ? 16 : 0));
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(target), "l"(from), "r"(there ? BYTES : 0), "n"(BYTES));
+}
+// Copies started before this belong together; then waits for all but the last LEFT such groups of this thread.
+FN void close_group() { asm volatile("cp.async.commit_group;"); }
+template <int LEFT>
+FN void await_groups() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
+// C += A·B, 16 × 8 × 8, by a warp.
+FN void mma(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
 #endif
 #define BEGIN \
   extern __shared__ __align__(16) unsigned char memory[]; \
   real* shared = (real*)memory; \
   (void)shared; \
-  WAIT
+  await_kernel();
 
 // ---------------------------------------------------------------------------------------------- random numbers
 struct Words { u32 w[4]; };
@@ -63,10 +92,10 @@ FN u32 shuffled(bool epochs, u32 n, u32 rows, u32 row, u32 feature, u32 stream, 
 FN float mul(float a, float b) { return __fmul_rn(a, b); }
 FN float add(float a, float b) { return __fadd_rn(a, b); }
 FN float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+FN double fma_(double a, double b, double c) { return __fma_rn(a, b, c); }
 // a/b for b within [2⁻¹⁰⁰, 2¹⁰⁰], correctly rounded: Newton's step for 1/b, then one for the quotient (Markstein).
 FN float quotient(float a, float b) {
-  float r;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+  float r = about_reciprocal(b);
   r = fma_(fma_(-b, r, 1.0f), r, r);
   float q = mul(a, r);
   return fma_(fma_(-q, b, a), r, q);
@@ -339,13 +368,8 @@ struct Block {
       if constexpr (HOW == COMPUTED) {
         to[at(x, k)] = inside ? load(x0 + x, k0 + k) : real(0);
       } else {
-        u32 target = (u32)__cvta_generic_to_shared(to + at(x, k));
         const void* source = load(inside ? x0 + x : 0, inside ? k0 + k : 0, inside);
-        if constexpr (HOW == BY_FOUR)
-          asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source), "r"(inside ? 16 : 0));
-        else
-          asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(target), "l"(source),
-                       "r"(inside ? (int)sizeof(real) : 0), "n"(sizeof(real)));
+        copy<V * sizeof(real)>(to + at(x, k), source, inside);
       }
     }
   }
@@ -370,7 +394,8 @@ struct Scalars {
 #pragma unroll
       for (int i = 0; i < TM; i++)
 #pragma unroll
-        for (int j = 0; j < TN; j++) c[i][j] += sa[Block<BM, BK, KA>::at(m + i, k)] * sb[Block<BN, BK, KB>::at(n + j, k)];
+        for (int j = 0; j < TN; j++)
+          c[i][j] = fma_(sa[Block<BM, BK, KA>::at(m + i, k)], sb[Block<BN, BK, KB>::at(n + j, k)], c[i][j]);
   }
   // The tiles of all slices in shared memory.
   __device__ __forceinline__ void stage(real* shared) {
@@ -408,11 +433,6 @@ struct Tensors {
     for (int i = 0; i < TM; i++)
       for (int j = 0; j < TN; j++)
         for (int q = 0; q < 4; q++) c[i][j][q] *= f;
-  }
-  static __device__ __forceinline__ void mma(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
   template <int N>
   static __device__ __forceinline__ void parts(const float (&v)[N], u32 (&high)[N], u32 (&low)[N]) {
@@ -497,7 +517,8 @@ FN void fetch(real* to, int m0, int M, int n0, int N, int k0, int kto, A a, B b)
   Block<Tile::N, Tile::K, KB>::template fill<HB>(to + Block<Tile::M, Tile::K, KA>::SIZE, n0, N, k0, kto, b);
 }
 FN void arrived() {
-  asm volatile("cp.async.commit_group; cp.async.wait_group 0;" ::: "memory");
+  close_group();
+  await_groups<0>();
 }
 template <bool KA, bool KB, class Tile>
 FN void multiply(Tile& tile, const real* from) {
@@ -512,12 +533,12 @@ FN void accumulate(Tile& tile, real* shared, int m0, int M, int n0, int N, int k
 #pragma unroll 1
   for (int k0 = kfrom - AHEAD * Tile::K; k0 < kto; k0 += Tile::K) {
     if (k0 >= kfrom) {
-      asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1) : "memory");
+      await_groups<AHEAD - 1>();
       __syncthreads(); // this block is there, and the one before it is read
     }
     if (k0 + AHEAD * Tile::K < kto)
       fetch<Tile, HA, KA, HB, KB>(shared + empty * STAGE, m0, M, n0, N, k0 + AHEAD * Tile::K, kto, a, b);
-    asm volatile("cp.async.commit_group;");
+    close_group();
     if (k0 >= kfrom) {
       multiply<KA, KB>(tile, shared + full * STAGE);
       full = full + 1 == STAGES ? 0 : full + 1;
