@@ -1,7 +1,7 @@
 //! Programs on a GPU beside the same programs on the CPU.
 //!
 //! Without a GPU these tests say so on standard error and pass. The suites of the operations, of random programs and of the
-//! optimisers run on a GPU too: `MINVEL_DEVICE=cuda cargo test --release`.
+//! optimisers run on a GPU too: `MINVEL_DEVICE=cuda cargo test --release`; on an emulated one by `emulator/run cargo test …`.
 #![cfg(feature = "cuda")]
 
 use minvel_engine::init::Init;
@@ -101,7 +101,7 @@ fn a_run_on_the_gpu_repeats_bit_for_bit() {
     for replicas in [1, 10] {
         let options = Options { replicas, ..options.clone() };
         let bits = || {
-            let (losses, state) = training.run::<f32>(&options, 4);
+            let (losses, state) = training.run::<f32>(&options, 2);
             let values = state.iter().flat_map(|(_, v)| v.to_vec()).collect::<Vec<f32>>();
             losses.into_iter().chain(values).map(f32::to_bits).collect::<Vec<u32>>()
         };
@@ -378,4 +378,24 @@ fn short_products_with_transposed_matrices_load_in_fours() {
         let size: f32 = row.iter().zip(column).map(|(x, w)| (x * w).abs()).sum();
         assert!((a - b).abs() <= (9.0 * size + 2.0) * f32::EPSILON, "{a} on the GPU, {b} on the CPU");
     }
+}
+
+/// Who attains a maximum is found by computing the values again, in another kernel: they must have the same bits, whether a
+/// compiler there would like to join a product and a sum or not.
+#[test]
+fn values_computed_again_have_the_same_bits() {
+    let Some(options) = gpu("values computed again") else { return };
+    let (rows, columns) = (7, 300);
+    let g = Graph::new();
+    let x = g.input_rows("x", rows, [columns]);
+    let part = 1.1 * x;
+    let y = part + 0.123;
+    // Where the part is needed by itself too, there is less reason to join it with the sum.
+    let found = grad(y.max_rows().sum_all(), &[x])[0] * part.exp();
+    let draws = Stream::new(Key::new(8, 0), 0).samples(Draw::Normal);
+    let draws: Vec<f32> = draws.take(rows * columns).map(|v| v as f32).collect();
+    let mut program = g.compile::<f32>(&[found], &[], &options);
+    program.run(&mut State::new(1), &[("x", &draws)], Clock { seed: 0, step: 1 });
+    let attained = program.output(0).iter().filter(|d| **d != 0.0).count();
+    assert_eq!(attained, columns, "one row of each column");
 }

@@ -293,7 +293,7 @@ impl<'a> Emitter<'a> {
                     left.dims[r - 1] = Ix::Number(k);
                     right.dims[r - 2] = Ix::Number(k);
                     let (x, y) = (self.value(node.args[0], left), self.value(node.args[1], right));
-                    let next = sum.map_or_else(|| format!("{x} * {y}"), |s| format!("{s} + {x} * {y}"));
+                    let next = sum.map_or_else(|| format!("{x} * {y}"), |s| format!("fma_({x}, {y}, {s})"));
                     sum = Some(self.bind("real", next));
                 }
                 sum.unwrap_or_else(|| self.literal(0.0))

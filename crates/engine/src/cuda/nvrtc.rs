@@ -55,7 +55,9 @@ impl Nvrtc {
     /// Machine code for compute capability `arch` (90 means 9.0), from the cache if it is there.
     pub fn compile(&self, source: &str, arch: i32) -> Result<Vec<u8>, Trouble> {
         let (major, minor) = self.version;
-        let options = [format!("--gpu-architecture=sm_{arch}"), "--std=c++17".into(), "--disable-warnings".into()];
+        // A value may be computed in several kernels, and compared: each operation is rounded, whatever stands around it.
+        let options = ["--fmad=false", "--std=c++17", "--disable-warnings"].map(String::from);
+        let options = [vec![format!("--gpu-architecture=sm_{arch}")], options.to_vec()].concat();
         let key = fingerprint(format!("{major}.{minor} {options:?}\n{source}").as_bytes());
         let entry = cache_folder().map(|folder| folder.join(format!("{key}.cubin")));
         if let Some(code) = entry.as_deref().and_then(read) {
