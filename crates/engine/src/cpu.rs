@@ -20,8 +20,6 @@ pub use isa::Isa;
 #[cfg(feature = "cuda")]
 pub(crate) use lower::pack;
 pub(crate) use lower::plan;
-#[cfg(feature = "cuda")]
-pub(crate) use plan::Named;
 pub use run::{Clock, Execute};
 #[cfg(feature = "cuda")]
 pub(crate) use views::regroup;

@@ -10,7 +10,7 @@
 //! ```
 
 use crate::graph::{Graph, Id, Node};
-use crate::op::{Binary, Op, Unary, Window};
+use crate::op::{Binary, Element, Op, Unary, Window};
 use crate::shape::Shape;
 use std::ops;
 
@@ -37,6 +37,11 @@ impl<'g> Expr<'g> {
             Op::Fill(bits) => Some(f64::from_bits(bits)),
             _ => None,
         }
+    }
+
+    /// True for an input of bytes, which has no other reader than [`Expr::gather`].
+    pub(crate) fn is_bytes(self) -> bool {
+        matches!(self.graph.nodes()[self.id as usize].op, Op::Input(_, Element::Byte))
     }
 
     /// The graph this expression lives in.

@@ -1,7 +1,7 @@
 //! The graph that owns expressions: equal ones are stored once.
 
 use crate::expr::Expr;
-use crate::op::Op;
+use crate::op::{Element, Op};
 use crate::random::Draw;
 use crate::shape::Shape;
 use crate::simplify;
@@ -59,6 +59,9 @@ impl Graph {
         for a in args {
             assert!(std::ptr::eq(a.graph, self), "{}: an argument belongs to another graph", op.name());
         }
+        for a in args.iter().skip(usize::from(op == Op::Gather)) {
+            assert!(!a.is_bytes(), "{}: {a:?} is bytes, which are read by gather alone", op.name());
+        }
         let args: Vec<Id> = args.iter().map(|a| a.id).collect();
         if let Some(id) = simplify::rewrite(self, &op, &args, &shape) {
             return self.at(id);
@@ -81,7 +84,7 @@ impl Graph {
     fn named(&self, op: Op, shape: Shape) -> Expr<'_> {
         for node in self.nodes.borrow().iter() {
             let clash = match (&node.op, &op) {
-                (Op::Input(a) | Op::Variable(a), Op::Input(b) | Op::Variable(b)) => a == b,
+                (Op::Input(a, _) | Op::Variable(a), Op::Input(b, _) | Op::Variable(b)) => a == b,
                 _ => false,
             };
             assert!(
@@ -97,12 +100,19 @@ impl Graph {
 
     /// A value without row axis, given at every run.
     pub fn input(&self, name: &str, dims: impl Into<Vec<usize>>) -> Expr<'_> {
-        self.named(Op::Input(name.into()), Shape::whole(dims))
+        self.named(Op::Input(name.into(), Element::Real), Shape::whole(dims))
     }
 
     /// A value with one entry of `dims` per row, given at every run.
     pub fn input_rows(&self, name: &str, rows: usize, dims: impl Into<Vec<usize>>) -> Expr<'_> {
-        self.named(Op::Input(name.into()), Shape::rowed(rows, dims))
+        self.named(Op::Input(name.into(), Element::Real), Shape::rowed(rows, dims))
+    }
+
+    /// A table without row axis, given as bytes at every run ([`crate::Loaded::with_bytes`]): byte p is the number p/255.
+    ///
+    /// A data set of images then takes a quarter of the room; it is read by [`Expr::gather`], and by nothing else.
+    pub fn input_bytes(&self, name: &str, dims: impl Into<Vec<usize>>) -> Expr<'_> {
+        self.named(Op::Input(name.into(), Element::Byte), Shape::whole(dims))
     }
 
     /// State kept between runs (parameters, optimiser slots).

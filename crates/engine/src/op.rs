@@ -121,11 +121,20 @@ impl Window {
     }
 }
 
+/// What the values of an input are given as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// Numbers in the program's precision.
+    Real,
+    /// Bytes p, for the numbers p/255: intensities of images.
+    Byte,
+}
+
 /// A node of the graph: what is done to the arguments. Arguments of elementwise operations have the node's own shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// A named value given at every run.
-    Input(Arc<str>),
+    Input(Arc<str>, Element),
     /// A named value kept between runs.
     Variable(Arc<str>),
     /// The same number everywhere (bits of an f64).

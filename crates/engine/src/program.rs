@@ -4,6 +4,7 @@ use crate::cpu::{self, Clock, Isa};
 use crate::device::{Device, DeviceError, Precision};
 use crate::expr::Expr;
 use crate::graph::Graph;
+use crate::inputs::Inputs;
 use crate::math::Real;
 use crate::op::Op;
 use crate::state::State;
@@ -71,6 +72,9 @@ impl Graph {
     ) -> Result<Program<T>, DeviceError> {
         assert!(options.replicas > 0, "compile: at least one replica");
         assert!(options.tile.is_multiple_of(16), "compile: a tile of {} rows is not a multiple of 16", options.tile);
+        for value in outputs.iter().chain(updates.iter().map(|(_, value)| value)) {
+            assert!(!value.is_bytes(), "compile: {value:?} is bytes, which are read by gather alone");
+        }
         for (variable, value) in updates {
             let node = variable.node();
             assert!(
@@ -115,9 +119,9 @@ impl<T: Real> Program<T> {
     /// Runs one step. Inputs are given by name: values of all replicas one after another, or of one, shared by all.
     pub fn run(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], clock: Clock) {
         match &mut self.0 {
-            Backend::Cpu(bound) => bound.run(state, inputs, clock),
+            Backend::Cpu(bound) => bound.run(state, Inputs::reals(inputs), clock),
             #[cfg(feature = "cuda")]
-            Backend::Cuda(executor) => done(executor.run(state, Some(inputs), clock, 1)),
+            Backend::Cuda(executor) => done(executor.run(state, Some(Inputs::reals(inputs)), clock, 1)),
         }
     }
 
@@ -126,9 +130,10 @@ impl<T: Real> Program<T> {
         self.loaded(inputs).run_steps(state, seed, steps);
     }
 
-    /// The program with inputs that stay: for many runs on the same data.
+    /// The program with inputs that stay: for many runs on the same data, some of which may be bytes
+    /// ([`Loaded::with_bytes`]).
     pub fn loaded<'a>(&'a mut self, inputs: &'a [(&'a str, &'a [T])]) -> Loaded<'a, T> {
-        Loaded { program: self, inputs, copied: false }
+        Loaded { program: self, inputs: Inputs::reals(inputs), copied: false }
     }
 
     /// The values of output `k` after the last run, row-major, replica after replica.
@@ -172,11 +177,18 @@ impl<T: Real> Program<T> {
 /// A program with its inputs. As long as it is held they cannot change, so that they are copied to a GPU only once.
 pub struct Loaded<'a, T: Real> {
     program: &'a mut Program<T>,
-    inputs: &'a [(&'a str, &'a [T])],
+    inputs: Inputs<'a, T>,
     copied: bool,
 }
 
-impl<T: Real> Loaded<'_, T> {
+impl<'a, T: Real> Loaded<'a, T> {
+    /// With inputs that are bytes ([`Graph::input_bytes`]), of all replicas one after another, or of one, shared by all.
+    pub fn with_bytes(mut self, bytes: &'a [(&'a str, &'a [u8])]) -> Self {
+        self.inputs.bytes = bytes;
+        self.copied = false;
+        self
+    }
+
     /// As [`Program::run_steps`].
     pub fn run_steps(&mut self, state: &mut State<T>, seed: u64, steps: Range<u32>) {
         match &mut self.program.0 {

@@ -4,12 +4,12 @@
 
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
-use crate::op::{Op, Window};
+use crate::op::{Element, Op, Window};
 use crate::random::{self, Key};
 use crate::shape::Shape;
 use std::collections::HashMap;
 
-/// Values by name, row-major, of one replica.
+/// Values by name, row-major, of one replica; bytes as the numbers from 0 to 255.
 pub type Values<'a> = HashMap<&'a str, Vec<f64>>;
 
 /// Evaluates expressions for one replica, given inputs and variables by name.
@@ -31,10 +31,13 @@ pub fn evaluate(outputs: &[Expr], values: &Values, seed: u64, replica: u32, step
             (_, false) => vec![],
             (Op::Random(draw, stream), _) => noise(*draw, Key::new(seed, replica), *stream, step, &node.shape),
             (Op::Step, _) => vec![step as f64],
-            (Op::Input(name) | Op::Variable(name), _) => {
+            (Op::Input(name, _) | Op::Variable(name), _) => {
                 let value = values.get(&**name).unwrap_or_else(|| panic!("reference: no value for `{name}`"));
                 assert!(value.len() == node.shape.len(), "reference: `{name}` needs {} values", node.shape.len());
-                value.clone()
+                match node.op {
+                    Op::Input(_, Element::Byte) => value.iter().map(|p| p / 255.0).collect(),
+                    _ => value.clone(),
+                }
             }
             _ => apply(graph, &node, &done),
         };
@@ -165,7 +168,7 @@ fn apply(graph: &Graph, node: &Node, done: &[Vec<f64>]) -> Vec<f64> {
             sorted.sort_by(f64::total_cmp);
             vec![sorted[*k]]
         }
-        Op::Input(_) | Op::Variable(_) | Op::Random(..) | Op::Step => unreachable!("leaves are handled above"),
+        Op::Input(..) | Op::Variable(_) | Op::Random(..) | Op::Step => unreachable!("leaves are handled above"),
     }
 }
 

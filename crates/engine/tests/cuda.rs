@@ -399,3 +399,41 @@ fn values_computed_again_have_the_same_bits() {
     let attained = program.output(0).iter().filter(|d| **d != 0.0).count();
     assert_eq!(attained, columns, "one row of each column");
 }
+
+#[test]
+fn bytes_stay_bytes_in_the_text_of_a_kernel() {
+    let g = Graph::new();
+    let index = g.random_rows(Draw::Integer(10), 0, 1024, []);
+    let kernels = |images: Expr| {
+        let batch = images.gather(index);
+        [g.cuda_source::<f32>(&[batch], &[], &cpu()), g.cuda_source::<f64>(&[batch], &[], &cpu())].map(|k| k.concat())
+    };
+    let dims = [10, 1024];
+    let [single, double] = kernels(g.input_bytes("bytes", dims));
+    // Four numbers of f32 are read at once.
+    assert!(single.contains("const u8* __restrict__ b0") && single.contains("= shades(b0 + p0"), "{single}");
+    assert!(double.contains("const u8* __restrict__ b0") && double.contains("= shade(b0[p0"), "{double}");
+    let reals = kernels(g.input("reals", dims)).concat();
+    assert!(!reals.contains("const u8* __restrict__") && !reals.contains("= shade"), "{reals}");
+}
+
+#[test]
+fn bytes_on_the_gpu_have_the_bits_of_the_cpu() {
+    let Some(options) = gpu("bytes") else { return };
+    for (pixels, rows, replicas) in [(24, 64, 1), (1024, 1024, 1), (1024, 512, 3), (7, 64, 3)] {
+        let g = Graph::new();
+        let batch = g.input_bytes("images", [10, pixels]).gather(g.random_rows(Draw::Epoch(10), 0, rows, []));
+        for given in [1, replicas] {
+            let bytes: Vec<u8> = (0..given * 10 * pixels).map(|k| (k * 7 + k / 251) as u8).collect();
+            let run = |options: &Options| {
+                let options = Options { replicas, ..options.clone() };
+                let (mut single, mut state) = (g.compile::<f32>(&[batch], &[], &options), State::new(replicas));
+                single.loaded(&[]).with_bytes(&[("images", &bytes)]).run_steps(&mut state, 2, 0..1);
+                let (mut double, mut state) = (g.compile::<f64>(&[batch], &[], &options), State::new(replicas));
+                double.loaded(&[]).with_bytes(&[("images", &bytes)]).run_steps(&mut state, 2, 0..1);
+                (single.output(0).to_vec(), double.output(0).to_vec())
+            };
+            assert_eq!(run(&options), run(&cpu()), "{pixels} pixels, {rows} rows, {replicas} replicas, {given} given");
+        }
+    }
+}

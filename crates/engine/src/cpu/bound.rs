@@ -1,8 +1,9 @@
 //! A plan with its executor, bound to the inputs of a run and the variables of a state.
 
 use super::isa::Isa;
-use super::plan::{Named, Plan};
-use super::run::{Clock, Executor, External};
+use super::plan::Plan;
+use super::run::{Clock, Executor, External, Externals};
+use crate::inputs::{Inputs, Named};
 use crate::math::Real;
 use crate::state::State;
 use std::ops::Range;
@@ -12,6 +13,7 @@ pub(crate) struct Bound<T: Real> {
     executor: Executor<T>,
     replicas: usize,
     inputs: Vec<External<T>>,
+    bytes: Vec<External<u8>>,
     variables: Vec<External<T>>,
     next: Vec<External<T>>,
     /// New values of updated variables, exchanged with the state after each step.
@@ -20,10 +22,8 @@ pub(crate) struct Bound<T: Real> {
 
 impl<T: Real> Bound<T> {
     pub fn new(plan: Plan, replicas: usize, threads: usize, isa: Isa) -> Self {
-        let nowhere = |named: &[Named]| {
-            named.iter().map(|n| External { ptr: std::ptr::null_mut(), per_replica: n.shape.len() }).collect::<Vec<_>>()
-        };
-        let (inputs, variables) = (nowhere(&plan.inputs), nowhere(&plan.variables));
+        let nowhere = |named: &Named| External { ptr: std::ptr::null_mut(), per_replica: named.shape.len() };
+        let variables: Vec<External<T>> = plan.variables.iter().map(nowhere).collect();
         let next = variables.clone();
         let fresh = plan
             .variables
@@ -34,15 +34,16 @@ impl<T: Real> Bound<T> {
                 vec![T::ZERO; len]
             })
             .collect();
-        Bound { executor: Executor::new(plan, replicas, threads, isa), replicas, inputs, variables, next, fresh }
+        let executor = Executor::new(plan, replicas, threads, isa);
+        Bound { executor, replicas, inputs: vec![], bytes: vec![], variables, next, fresh }
     }
 
-    pub fn run(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], clock: Clock) {
+    pub fn run(&mut self, state: &mut State<T>, inputs: Inputs<T>, clock: Clock) {
         self.bind_inputs(inputs);
         self.step(state, clock);
     }
 
-    pub fn run_steps(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], seed: u64, steps: Range<u32>) {
+    pub fn run_steps(&mut self, state: &mut State<T>, inputs: Inputs<T>, seed: u64, steps: Range<u32>) {
         self.bind_inputs(inputs);
         for step in steps {
             self.step(state, Clock { seed, step });
@@ -51,7 +52,9 @@ impl<T: Real> Bound<T> {
 
     fn step(&mut self, state: &mut State<T>, clock: Clock) {
         self.bind_variables(state);
-        T::run_stages(&mut self.executor, clock, state.numbers().start, &self.inputs, &self.variables, &self.next);
+        let Bound { inputs, bytes, variables, next, .. } = self;
+        let externals = Externals { inputs, bytes, variables, next };
+        T::run_stages(&mut self.executor, clock, state.numbers().start, externals);
         for &slot in &self.executor.plan.updated {
             let name = &self.executor.plan.variables[slot].name;
             let value = state.value_mut(name).expect("bound above");
@@ -59,19 +62,9 @@ impl<T: Real> Bound<T> {
         }
     }
 
-    fn bind_inputs(&mut self, inputs: &[(&str, &[T])]) {
-        for (slot, named) in self.executor.plan.inputs.iter().enumerate() {
-            let Named { name, shape } = named;
-            let given = inputs.iter().find(|(n, _)| n == name);
-            let (_, values) = given.unwrap_or_else(|| panic!("run: no value given for input `{name}`"));
-            let per_replica = match values.len() {
-                n if n == shape.len() => 0,
-                n if n == shape.len() * self.replicas => shape.len(),
-                n => panic!("run: input `{name}` of shape {shape} needs {} values, not {n}", shape.len()),
-            };
-            // Inputs are only read; the pointer is mutable because all buffers are addressed alike.
-            self.inputs[slot] = External { ptr: values.as_ptr().cast_mut(), per_replica };
-        }
+    fn bind_inputs(&mut self, inputs: Inputs<T>) {
+        bind(&mut self.inputs, &self.executor.plan.inputs, inputs.reals, self.replicas);
+        bind(&mut self.bytes, &self.executor.plan.bytes, inputs.bytes, self.replicas);
     }
 
     fn bind_variables(&mut self, state: &State<T>) {
@@ -107,4 +100,14 @@ impl<T: Real> Bound<T> {
     pub fn stages(&self) -> usize {
         self.executor.plan.stages.len()
     }
+}
+
+/// Points external buffers at what is given.
+fn bind<V>(buffers: &mut Vec<External<V>>, wanted: &[Named], given: &[(&str, &[V])], replicas: usize) {
+    buffers.clear();
+    buffers.extend(wanted.iter().map(|named| {
+        let (values, shared) = named.among(given, replicas);
+        // Inputs are only read; the pointer is mutable because all buffers are addressed alike.
+        External { ptr: values.as_ptr().cast_mut(), per_replica: if shared { 0 } else { named.shape.len() } }
+    }));
 }

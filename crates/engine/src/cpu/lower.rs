@@ -7,7 +7,8 @@ use super::plan::*;
 use super::views::{View, views};
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
-use crate::op::{Binary, Op};
+use crate::inputs::Named;
+use crate::op::{Binary, Element, Op};
 use crate::shape::Shape;
 use std::collections::{BTreeMap, HashMap};
 
@@ -131,7 +132,7 @@ impl Lowering<'_> {
     fn is_computed(&self, id: Id) -> bool {
         let node = self.node(id);
         let leaf = match node.op {
-            Op::Input(_) | Op::Variable(_) => node.shape.rows.is_none(),
+            Op::Input(..) | Op::Variable(_) => node.shape.rows.is_none(),
             Op::Fill(_) | Op::Table(_) | Op::Step => true,
             _ => false,
         };
@@ -146,7 +147,7 @@ impl Lowering<'_> {
     /// A row value that is read or drawn rather than computed: it is made anew in each rows stage that needs it.
     fn is_row_leaf(&self, id: Id) -> bool {
         let node = self.node(id);
-        let leaf = matches!(node.op, Op::Input(_) | Op::Variable(_) | Op::Random(..) | Op::Distribute);
+        let leaf = matches!(node.op, Op::Input(..) | Op::Variable(_) | Op::Random(..) | Op::Distribute);
         let in_rows = |u: &Id| self.runs_in[*u as usize] % 2 == 1;
         leaf && node.shape.rows.is_some() && self.users[id as usize].iter().all(in_rows)
     }
@@ -258,10 +259,14 @@ impl Lowering<'_> {
             let Node { op, shape, .. } = self.node(id).clone();
             let external = |home| Buffer { home, base: 0, per_replica: shape.len(), per_row: 0, per_chunk: 0 };
             let buffer = match op {
-                Op::Input(name) => {
-                    let slot = self.plan.inputs.len();
-                    self.plan.inputs.push(Named { name: name.to_string(), shape: shape.clone() });
-                    self.buffer(external(Home::Input(slot)))
+                Op::Input(name, element) => {
+                    let (list, home): (_, fn(usize) -> Home) = match element {
+                        Element::Real => (&mut self.plan.inputs, Home::Input),
+                        Element::Byte => (&mut self.plan.bytes, Home::Bytes),
+                    };
+                    list.push(Named { name: name.to_string(), shape: shape.clone() });
+                    let slot = list.len() - 1;
+                    self.buffer(external(home(slot)))
                 }
                 Op::Variable(name) => {
                     let slot = self.plan.variables.len();

@@ -248,16 +248,28 @@ unsafe fn gather<T: Real>(
     let rows = if rowed { place.valid() } else { 1 };
     // SAFETY: the contract of this function; indices are checked.
     unsafe {
-        let (table, to) = (place.resolve(worker, table) as *const T, place.resolve(worker, to));
-        let indices = place.resolve(worker, index.at) as *const T;
-        each_offset(&index.dims, &index.strides, |i, offset| {
-            for l in 0..rows {
-                let entry = table.add(checked_index(*indices.add(offset + l * index.lane), len) * width);
-                for j in 0..width {
-                    *to.add((i * width + j) * stride + l) = *entry.add(j);
-                }
+        let (indices, to) = (place.resolve(worker, index.at) as *const T, place.resolve(worker, to));
+        let entry = |offset: usize, l: usize| checked_index(*indices.add(offset + l * index.lane), len) * width;
+        match place.bytes(table) {
+            Some(bytes) => {
+                let shades: [T; 256] = std::array::from_fn(|p| T::from_f64(p as f64) / T::from_f64(255.0));
+                each_offset(&index.dims, &index.strides, |i, offset| {
+                    for l in 0..rows {
+                        let (from, to) = (bytes.add(entry(offset, l)), to.add(i * width * stride + l));
+                        (0..width).for_each(|j| *to.add(j * stride) = shades[usize::from(*from.add(j))]);
+                    }
+                });
             }
-        });
+            None => {
+                let table = place.resolve(worker, table) as *const T;
+                each_offset(&index.dims, &index.strides, |i, offset| {
+                    for l in 0..rows {
+                        let (from, to) = (table.add(entry(offset, l)), to.add(i * width * stride + l));
+                        (0..width).for_each(|j| *to.add(j * stride) = *from.add(j));
+                    }
+                });
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! is a plain loop over lanes, broadcasting a parameter is broadcasting a scalar, and nothing needs padding.
 
 use super::tiling::Tiling;
+use crate::inputs::Named;
 use crate::op::{Binary, Unary, Window};
 use crate::random::Draw;
 use crate::shape::Shape;
@@ -19,6 +20,8 @@ pub(crate) enum Home {
     Tile,
     /// An input of the run.
     Input(usize),
+    /// An input of bytes.
+    Bytes(usize),
     /// A variable as it was before this step.
     Variable(usize),
     /// Where the new value of a variable is written.
@@ -260,13 +263,6 @@ pub(crate) enum Stage {
     },
 }
 
-/// A named value the program reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
-    pub name: String,
-    pub shape: Shape,
-}
-
 /// A program ready to run.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
@@ -282,6 +278,7 @@ pub(crate) struct Plan {
     /// Most operands in one chain.
     pub operands: usize,
     pub inputs: Vec<Named>,
+    pub bytes: Vec<Named>,
     pub variables: Vec<Named>,
     /// Variables that get a new value.
     pub updated: Vec<usize>,

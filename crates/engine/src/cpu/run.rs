@@ -25,6 +25,15 @@ pub struct External<T> {
     pub per_replica: usize,
 }
 
+/// All external buffers of a run.
+#[derive(Clone, Copy)]
+pub struct Externals<'a, T> {
+    pub inputs: &'a [External<T>],
+    pub bytes: &'a [External<u8>],
+    pub variables: &'a [External<T>],
+    pub next: &'a [External<T>],
+}
+
 /// What a thread works with; made once, reused for every task.
 pub(crate) struct Worker<T> {
     pub isa: Isa,
@@ -57,9 +66,7 @@ impl<T: Real> Worker<T> {
 pub(crate) struct Place<'a, T> {
     plan: &'a Plan,
     memory: *mut T,
-    inputs: &'a [External<T>],
-    variables: &'a [External<T>],
-    next: &'a [External<T>],
+    externals: Externals<'a, T>,
     pub clock: Clock,
     first_replica: u32,
     pub replica: usize,
@@ -78,7 +85,7 @@ pub struct Clock {
     pub step: u32,
 }
 
-impl<T> Place<'_, T> {
+impl<T: Copy> Place<'_, T> {
     /// Rows of data in the tile.
     pub fn valid(&self) -> usize {
         self.rows
@@ -99,16 +106,24 @@ impl<T> Place<'_, T> {
     /// The plan's buffers fit the memory, inputs and variables of the run.
     pub unsafe fn resolve(&self, worker: &mut Worker<T>, at: Ptr) -> *mut T {
         let b = &self.plan.buffers[at.buffer];
-        let (ptr, per_replica) = match b.home {
-            Home::Memory => (self.memory, b.per_replica),
-            Home::Tile => (worker.arena.as_mut_ptr(), 0),
-            Home::Input(i) => (self.inputs[i].ptr, self.inputs[i].per_replica),
-            Home::Variable(i) => (self.variables[i].ptr, self.variables[i].per_replica),
-            Home::Next(i) => (self.next[i].ptr, self.next[i].per_replica),
+        let External { ptr, per_replica } = match b.home {
+            Home::Memory => External { ptr: self.memory, per_replica: b.per_replica },
+            Home::Tile => External { ptr: worker.arena.as_mut_ptr(), per_replica: 0 },
+            Home::Input(i) => self.externals.inputs[i],
+            Home::Variable(i) => self.externals.variables[i],
+            Home::Next(i) => self.externals.next[i],
+            Home::Bytes(_) => unreachable!("bytes are read by gather alone"),
         };
         let offset = b.base + self.replica * per_replica + self.first_row * b.per_row + self.chunk * b.per_chunk;
         // SAFETY: the caller's contract.
         unsafe { ptr.add(offset + at.offset) }
+    }
+
+    /// The bytes of this task's replica, if the place is an input of bytes.
+    pub fn bytes(&self, at: Ptr) -> Option<*const u8> {
+        let Home::Bytes(i) = self.plan.buffers[at.buffer].home else { return None };
+        let External { ptr, per_replica } = self.externals.bytes[i];
+        Some(ptr.wrapping_add(self.replica * per_replica + at.offset))
     }
 }
 
@@ -117,14 +132,7 @@ impl<T> Place<'_, T> {
 pub trait Execute: Sized {
     /// Runs all stages once.
     #[doc(hidden)]
-    fn run_stages(
-        executor: &mut Executor<Self>,
-        clock: Clock,
-        first_replica: u32,
-        inputs: &[External<Self>],
-        variables: &[External<Self>],
-        next: &[External<Self>],
-    );
+    fn run_stages(executor: &mut Executor<Self>, clock: Clock, first_replica: u32, externals: Externals<Self>);
 }
 
 macro_rules! execute {
@@ -134,11 +142,9 @@ macro_rules! execute {
                 executor: &mut Executor<Self>,
                 clock: Clock,
                 first_replica: u32,
-                inputs: &[External<Self>],
-                variables: &[External<Self>],
-                next: &[External<Self>],
+                externals: Externals<Self>,
             ) {
-                executor.run(clock, first_replica, inputs, variables, next);
+                executor.run(clock, first_replica, externals);
             }
         }
     )* };
@@ -164,32 +170,22 @@ impl<T: Real> Executor<T> {
         Executor { plan, memory, replicas, team: Team::new(threads), workers }
     }
 
-    fn run(
-        &mut self,
-        clock: Clock,
-        first_replica: u32,
-        inputs: &[External<T>],
-        variables: &[External<T>],
-        next: &[External<T>],
-    ) {
+    fn run(&mut self, clock: Clock, first_replica: u32, externals: Externals<T>) {
         if let Some(at) = self.plan.step {
             self.memory[at] = T::from_f64(clock.step as f64);
         }
         let memory = Shared(self.memory.as_mut_ptr());
-        let externals = Shared((inputs, variables, next));
+        let externals = Shared(externals);
         for stage in &self.plan.stages {
             let counter = AtomicUsize::new(0);
             let tasks = tasks(stage, self.replicas);
             let job = |thread: usize| {
                 let (memory, externals) = (&memory, &externals);
-                let (inputs, variables, next) = externals.0;
                 let mut worker = self.workers[thread].lock().expect("a worker does not panic while running");
                 let mut place = Place {
                     plan: &self.plan,
                     memory: memory.0,
-                    inputs,
-                    variables,
-                    next,
+                    externals: externals.0,
                     clock,
                     first_replica,
                     replica: 0,

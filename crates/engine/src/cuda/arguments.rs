@@ -4,7 +4,7 @@
 //! gets a number of the kernel's own, in order of appearance, and constants become arguments: programs of equal structure
 //! have equal text, whatever their step sizes and wherever their nodes stand, and share what was compiled.
 
-use super::plan::Param;
+use super::plan::{Home, Param};
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
 
@@ -95,6 +95,7 @@ impl Arguments {
         let name = self.fresh(kind);
         match self.known.get(full).copied() {
             Some(param @ Param::Stride(_)) => self.declare("const i64", name, param),
+            Some(param @ Param::Pointer(Home::Bytes(_))) => self.declare("const u8* __restrict__", name, param),
             Some(param) if kind == "b" => self.declare("const real* __restrict__", name, param),
             Some(param) => self.declare("real* __restrict__", name, param),
             None => name, // a variable of the kernel

@@ -9,7 +9,7 @@ mod random;
 use super::arguments::{constant, literal};
 use super::parts::Place;
 use crate::graph::{Id, Node};
-use crate::op::{Binary, Op, Unary};
+use crate::op::{Binary, Element, Op, Unary};
 use crate::shape::Shape;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -228,14 +228,17 @@ impl<'a> Emitter<'a> {
     fn load(&mut self, id: Id, spot: &Spot) -> String {
         let shape = self.shape(id);
         self.reads.insert(id);
+        let bytes = matches!(self.nodes[id as usize].op, Op::Input(_, Element::Byte));
         if let Some((first, offset)) = self.stretch(spot, shape) {
             let flat = self.flat(&first, shape);
             let flat = self.plus(&flat, &Ix::Number(offset / 4 * 4));
-            let four = self.bind("Four", format!("*(const Four*)(b@{id} + p@{id} + {})", flat.text()));
+            let read = if bytes { "shades" } else { "*(const Four*)" };
+            let four = self.bind("Four", format!("{read}(b@{id} + p@{id} + {})", flat.text()));
             return format!("{four}.x[{}]", offset % 4);
         }
         let flat = self.flat(spot, shape);
-        self.bind("real", format!("b@{id}[p@{id} + {}]", flat.text()))
+        let entry = format!("b@{id}[p@{id} + {}]", flat.text());
+        self.bind("real", if bytes { format!("shade({entry})") } else { entry })
     }
 
     /// If a place lies at a known distance from a multiple of four, since it is one of four neighbours along an axis and all axes

@@ -138,7 +138,7 @@ impl Partition {
 
     /// How part `own` (if any) has the value of a node.
     pub fn place(&self, own: Option<usize>, id: Id) -> Place {
-        let buffer = || matches!(self.node(id).op, Op::Input(_) | Op::Variable(_) | Op::Table(_));
+        let buffer = || matches!(self.node(id).op, Op::Input(..) | Op::Variable(_) | Op::Table(_));
         match self.part_of[id as usize] {
             Some(part) if Some(part) == own => {
                 if self.parts[part].anchors.contains(&id) {

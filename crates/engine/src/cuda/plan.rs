@@ -4,10 +4,11 @@ use super::arguments::Arguments;
 use super::lower::lower;
 use super::parts::{Arithmetic, Kind, Part, Partition};
 use super::write;
-use crate::cpu::{Named, pack};
+use crate::cpu::pack;
 use crate::expr::Expr;
 use crate::graph::{Graph, Id};
-use crate::op::Op;
+use crate::inputs::Named;
+use crate::op::{Element, Op};
 use crate::shape::Shape;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -18,6 +19,8 @@ pub(super) enum Home {
     /// The program's own memory, from this number on.
     Memory(usize),
     Input(usize),
+    /// An input of bytes.
+    Bytes(usize),
     /// A variable as it was before the step.
     Variable(usize),
     /// A variable as it will be after it.
@@ -49,6 +52,7 @@ pub(super) struct Kernel {
 pub(super) struct Plan {
     pub kernels: Vec<Kernel>,
     pub inputs: Vec<Named>,
+    pub bytes: Vec<Named>,
     pub variables: Vec<Named>,
     pub updated: Vec<usize>,
     pub outputs: Vec<(usize, Shape)>,
@@ -85,7 +89,7 @@ impl Names {
     /// True if all replicas may share one copy, which is known only when the program runs.
     fn shared(&self, home: Home) -> bool {
         match home {
-            Home::Input(_) => true,
+            Home::Input(_) | Home::Bytes(_) => true,
             Home::Variable(slot) => !self.updated.contains(&slot),
             _ => false,
         }
@@ -125,9 +129,13 @@ impl Plan {
         for (id, node) in partition.nodes.iter().enumerate().filter(|&(id, _)| partition.live[id]) {
             let named = |name: &str| Named { name: name.to_string(), shape: node.shape.clone() };
             let home = match &node.op {
-                Op::Input(name) => {
+                Op::Input(name, Element::Real) => {
                     self.inputs.push(named(name));
                     Home::Input(self.inputs.len() - 1)
+                }
+                Op::Input(name, Element::Byte) => {
+                    self.bytes.push(named(name));
+                    Home::Bytes(self.bytes.len() - 1)
                 }
                 Op::Variable(name) => {
                     self.variables.push(named(name));

@@ -1,6 +1,7 @@
 // What generated kernels are made of: Philox, elementary functions, and the loops of products and reductions.
 // `real` is float or double; every step of the functions below is rounded as on the CPU, so they give the same bits. The compiler
 // must not join products and sums by itself (--fmad=false): where that is wanted, `fma_` says so.
+typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
@@ -262,6 +263,12 @@ FN void sin_cos_turn(double u, double& sin, double& cos) {
   }
 }
 
+// The number of a byte, and those of four, which start at a multiple of four.
+FN real shade(u8 p) { return div_((real)p, real(255)); }
+FN Four shades(const u8* p) {
+  const uchar4 four = *(const uchar4*)p;
+  return Four{{(float)shade(four.x), (float)shade(four.y), (float)shade(four.z), (float)shade(four.w)}};
+}
 FN real sign_(real x) { return x > 0 ? real(1) : x < 0 ? real(-1) : x; }
 FN real min_(real a, real b) { return a < b || a != a ? a : b; }
 FN real max_(real a, real b) { return a > b || a != a ? a : b; }

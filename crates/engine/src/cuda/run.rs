@@ -3,7 +3,8 @@
 use super::Trouble;
 use super::driver::{Code, Gpu, Graph, Memory, Stream};
 use super::plan::{Home, Param, Plan};
-use crate::cpu::{Clock, Named};
+use crate::cpu::Clock;
+use crate::inputs::{Inputs, Named};
 use crate::math::Real;
 use crate::random::Key;
 use crate::state::{Lazy, Remote, State, Value};
@@ -47,9 +48,34 @@ impl<T: Real> Variable<T> {
     }
 }
 
+/// An input of a run.
+#[derive(Default)]
 struct Input {
     memory: Option<Memory>,
     shared: bool,
+}
+
+impl Input {
+    /// Copies what is given to the card; true if its place changed.
+    fn bind<V: Copy>(
+        &mut self,
+        (values, shared): (&[V], bool),
+        gpu: &Arc<Gpu>,
+        stream: &Stream,
+    ) -> Result<bool, Trouble> {
+        let moved = self.memory.is_none() || self.shared != shared;
+        if moved {
+            *self = Input { memory: Some(Memory::new(gpu, size_of_val(values))?), shared };
+        }
+        if let Some(memory) = &self.memory {
+            memory.upload(stream, 0, values)?;
+        }
+        Ok(moved)
+    }
+
+    fn address(&self) -> u64 {
+        self.memory.as_ref().map_or(0, |m| m.address)
+    }
 }
 
 /// The state of a program on a card.
@@ -59,6 +85,7 @@ pub(crate) struct Executor<T> {
     plan: Plan,
     memory: Memory,
     inputs: Vec<Input>,
+    bytes: Vec<Input>,
     variables: Vec<Variable<T>>,
     /// Which of its two places holds each updated variable.
     turn: usize,
@@ -86,12 +113,13 @@ impl<T: Real> Executor<T> {
             shared: false,
             published: None,
         });
-        let inputs = plan.inputs.iter().map(|_| Input { memory: None, shared: false });
+        let nowhere = |named: &[Named]| named.iter().map(|_| Input::default()).collect();
         Ok(Executor {
             graphs: HashMap::new(),
             kernels,
             memory,
-            inputs: inputs.collect(),
+            inputs: nowhere(&plan.inputs),
+            bytes: nowhere(&plan.bytes),
             variables: variables.collect(),
             turn: 0,
             clock: Memory::new(&gpu, 16)?,
@@ -109,7 +137,7 @@ impl<T: Real> Executor<T> {
     pub fn run(
         &mut self,
         state: &mut State<T>,
-        inputs: Option<&[(&str, &[T])]>,
+        inputs: Option<Inputs<T>>,
         clock: Clock,
         steps: u32,
     ) -> Result<(), Trouble> {
@@ -182,23 +210,16 @@ impl<T: Real> Executor<T> {
         Ok(all)
     }
 
-    fn bind_inputs(&mut self, inputs: &[(&str, &[T])]) -> Result<(), Trouble> {
-        for (slot, Named { name, shape }) in self.plan.inputs.iter().enumerate() {
-            let given = inputs.iter().find(|(n, _)| n == name);
-            let (_, values) = given.unwrap_or_else(|| panic!("run: no value given for input `{name}`"));
-            let shared = match values.len() {
-                n if n == shape.len() => true,
-                n if n == shape.len() * self.replicas => false,
-                n => panic!("run: input `{name}` of shape {shape} needs {} values, not {n}", shape.len()),
-            };
-            let input = &mut self.inputs[slot];
-            if input.memory.is_none() || input.shared != shared {
-                self.graphs.clear(); // they hold the old address
-                *input = Input { memory: Some(Memory::new(&self.gpu, size_of_val(*values))?), shared };
-            }
-            if let Some(memory) = &input.memory {
-                memory.upload(&self.stream, 0, values)?;
-            }
+    fn bind_inputs(&mut self, inputs: Inputs<T>) -> Result<(), Trouble> {
+        let mut moved = false;
+        for (named, input) in self.plan.inputs.iter().zip(&mut self.inputs) {
+            moved |= input.bind(named.among(inputs.reals, self.replicas), &self.gpu, &self.stream)?;
+        }
+        for (named, input) in self.plan.bytes.iter().zip(&mut self.bytes) {
+            moved |= input.bind(named.among(inputs.bytes, self.replicas), &self.gpu, &self.stream)?;
+        }
+        if moved {
+            self.graphs.clear(); // they hold the old address
         }
         Ok(())
     }
@@ -298,10 +319,12 @@ impl<T: Real> Executor<T> {
         let variable = |slot: usize, turn: usize| self.variables[slot].memory[turn].as_ref().map_or(0, |m| m.address);
         match param {
             Param::Pointer(Home::Memory(at)) => self.memory.address + (at * size_of::<T>()) as u64,
-            Param::Pointer(Home::Input(slot)) => self.inputs[slot].memory.as_ref().map_or(0, |m| m.address),
+            Param::Pointer(Home::Input(slot)) => self.inputs[slot].address(),
+            Param::Pointer(Home::Bytes(slot)) => self.bytes[slot].address(),
             Param::Pointer(Home::Variable(slot)) => variable(slot, turn),
             Param::Pointer(Home::Next(slot)) => variable(slot, 1 - turn),
             Param::Stride(Home::Input(slot)) if !self.inputs[slot].shared => self.plan.inputs[slot].shape.len() as u64,
+            Param::Stride(Home::Bytes(slot)) if !self.bytes[slot].shared => self.plan.bytes[slot].shape.len() as u64,
             Param::Stride(Home::Variable(slot)) if !self.variables[slot].shared => {
                 self.plan.variables[slot].shape.len() as u64
             }

@@ -183,7 +183,7 @@ impl Lowering<'_> {
         let features = node.shape.features();
         let arg = |i: usize| node.args[i];
         let instr = match node.op {
-            Op::Input(_) | Op::Variable(_) => Instr::Load {
+            Op::Input(..) | Op::Variable(_) => Instr::Load {
                 from: Ptr { buffer: self.sources[&id], offset: 0 },
                 features,
                 to: to.at,

@@ -86,7 +86,7 @@ impl Partition {
         let mut work = vec![0usize; self.nodes.len()];
         for id in (0..self.nodes.len()).filter(|&id| self.live[id]) {
             let node = &self.nodes[id];
-            let leaf = matches!(node.op, Op::Input(_) | Op::Variable(_) | Op::Table(_) | Op::Fill(_) | Op::Step);
+            let leaf = matches!(node.op, Op::Input(..) | Op::Variable(_) | Op::Table(_) | Op::Fill(_) | Op::Step);
             let args: usize = node.args.iter().map(|&a| work[a as usize]).fold(0, usize::saturating_add);
             work[id] = if leaf { 1 } else { (args + own_cost(&node.op)).saturating_mul(self.turns(node)) };
             let d = demands[id];
