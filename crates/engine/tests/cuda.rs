@@ -418,6 +418,19 @@ fn bytes_stay_bytes_in_the_text_of_a_kernel() {
 }
 
 #[test]
+fn positions_in_large_tables_do_not_overflow() {
+    let g = Graph::new();
+    let index = g.random_rows(Draw::Integer(200_000), 0, 128, []);
+    let text = |count: usize, name: &str| {
+        let batch = g.input_bytes(name, [count, 12_288]).gather(index);
+        g.cuda_source::<f32>(&[batch], &[], &cpu()).concat()
+    };
+    let (small, large) = (text(100_000, "small"), text(200_000, "large"));
+    assert!(large.contains("= shades(b0 + p0 + (i64)at3 * 12288 + "), "{large}");
+    assert!(small.contains("at3 * 12288;") && !large.contains("at3 * 12288;"), "{small}");
+}
+
+#[test]
 fn bytes_on_the_gpu_have_the_bits_of_the_cpu() {
     let Some(options) = gpu("bytes") else { return };
     for (pixels, rows, replicas) in [(24, 64, 1), (1024, 1024, 1), (1024, 512, 3), (7, 64, 3)] {

@@ -229,15 +229,21 @@ impl<'a> Emitter<'a> {
         let shape = self.shape(id);
         self.reads.insert(id);
         let bytes = matches!(self.nodes[id as usize].op, Op::Input(_, Element::Byte));
-        if let Some((first, offset)) = self.stretch(spot, shape) {
+        let (mut spot, mut start) = (spot.clone(), format!("p@{id}"));
+        // A position in a large table is no int; one within an entry of it is.
+        if shape.len() > i32::MAX as usize && shape.rows.is_none() && shape.rank() > 1 {
+            let entry = std::mem::replace(&mut spot.dims[0], Ix::Number(0));
+            let _ = write!(start, " + (i64){} * {}", entry.text(), shape.len() / shape.dims[0]);
+        }
+        if let Some((first, offset)) = self.stretch(&spot, shape) {
             let flat = self.flat(&first, shape);
             let flat = self.plus(&flat, &Ix::Number(offset / 4 * 4));
             let read = if bytes { "shades" } else { "*(const Four*)" };
-            let four = self.bind("Four", format!("{read}(b@{id} + p@{id} + {})", flat.text()));
+            let four = self.bind("Four", format!("{read}(b@{id} + {start} + {})", flat.text()));
             return format!("{four}.x[{}]", offset % 4);
         }
-        let flat = self.flat(spot, shape);
-        let entry = format!("b@{id}[p@{id} + {}]", flat.text());
+        let flat = self.flat(&spot, shape);
+        let entry = format!("b@{id}[{start} + {}]", flat.text());
         self.bind("real", if bytes { format!("shade({entry})") } else { entry })
     }
 
