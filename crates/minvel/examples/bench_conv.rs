@@ -10,6 +10,7 @@ use std::time::Instant;
 
 /// Images of the data set.
 const COUNT: usize = 50_000;
+const PIXELS: usize = 3072;
 
 fn learning(method: &str, batch: usize) -> Learning {
     let settings = Settings {
@@ -65,7 +66,7 @@ fn main() {
 
 fn show(method: &str, batch: usize, options: &Options, folder: &std::path::Path) {
     let g = Graph::new();
-    let lesson = learning(method, batch).step(&g, COUNT);
+    let lesson = learning(method, batch).step(g.input_bytes("images", [COUNT, PIXELS]));
     let sources = g.cuda_source::<f32>(&lesson.outputs, &lesson.updates(), options);
     let (summary, kernels) = sources.split_last().expect("at least the summary");
     for (k, kernel) in kernels.iter().enumerate() {
@@ -77,14 +78,14 @@ fn show(method: &str, batch: usize, options: &Options, folder: &std::path::Path)
 fn time(method: &str, batch: usize, options: &Options, seconds: f64, profile: bool) {
     let learning = learning(method, batch);
     let g = Graph::new();
-    let lesson = learning.step(&g, COUNT);
+    let lesson = learning.step(g.input_bytes("images", [COUNT, PIXELS]));
     let mut state = learning.start::<f32>(options.replicas, 1);
     lesson.initialise(&mut state);
-    let images: Vec<f32> = (0..COUNT * 3072).map(|k| (k * 7919 % 256) as f32 / 255.0).collect();
+    let images: Vec<u8> = (0..COUNT * PIXELS).map(|k| (k * 7919 % 256) as u8).collect();
     let start = Instant::now();
     let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), options);
-    let inputs: [(&str, &[f32]); 1] = [("images", &images)];
-    let mut loaded = program.loaded(&inputs);
+    let inputs: [(&str, &[u8]); 1] = [("images", &images)];
+    let mut loaded = program.loaded(&[]).with_bytes(&inputs);
     loaded.run_steps(&mut state, 0, 0..1);
     let (loss, mut done) = (loaded.output(0)[0], 1);
     let first = start.elapsed().as_secs_f64();

@@ -44,7 +44,7 @@ mod write;
 pub use catalogue::locate;
 pub use coordinates::Coordinates;
 pub use dataset::{Dataset, LEAST_ROWS, Provenance, Request};
-pub use images::{Images, Labelled};
+pub use images::{Images, Labelled, intensities};
 pub use layout::{Layout, Units};
 pub(crate) use npy::half;
 pub use picture::Picture;

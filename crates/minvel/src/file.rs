@@ -9,12 +9,17 @@ use std::path::Path;
 ///
 /// The bytes go to a neighbour `NAME.partial`, to the disk, and only then take the name.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    write_parts(path, &[bytes])
+}
+
+/// As [`write()`], of bytes that lie in several places.
+pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), Error> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     let partial = Path::new(&partial);
     let written = (|| {
         let mut file = fs::File::create(partial)?;
-        file.write_all(bytes)?;
+        parts.iter().try_for_each(|bytes| file.write_all(bytes))?;
         file.sync_all()
     })();
     written.map_err(|e| Error::file(partial, "write", e))?;

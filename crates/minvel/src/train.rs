@@ -109,18 +109,27 @@ impl Trainer {
         inputs: &[(&str, &[T])],
         desk: &Desk,
     ) -> Result<Training, Error> {
+        self.run_loaded(&mut program.loaded(inputs), state, desk)
+    }
+
+    /// As [`Trainer::run`], with inputs that are there already; some of them may be bytes.
+    pub fn run_loaded<T: Scalar>(
+        &self,
+        program: &mut Loaded<T>,
+        state: &mut State<T>,
+        desk: &Desk,
+    ) -> Result<Training, Error> {
         assert!(self.block > 0, "trainer: a block of no steps");
         let (mut done, mut training) = self.resume(state, desk)?;
         desk.begin(&self.name, self.steps as u64, done as u64);
-        let mut program = program.loaded(inputs);
         let mut saved = Instant::now();
         while done < self.steps && !self.all_lost(&training, state.replicas()) {
             let end = done.saturating_add(self.block).min(self.steps);
             let before = state.clone();
             program.run_steps(state, self.seed, done..end);
-            let loss: Vec<f64> = self.losses(&program, state.replicas());
+            let loss: Vec<f64> = self.losses(program, state.replicas());
             for replica in fresh_losses(&loss, &training) {
-                let step = self.first_bad_step(&mut program, before.clone(), done..end, replica);
+                let step = self.first_bad_step(program, before.clone(), done..end, replica);
                 training.divergences.push(Divergence { step, replica, where_: "the loss".into() });
             }
             done = end;

@@ -314,7 +314,7 @@ fn moved(state: &State<f64>, prefixes: &[&str], by: f64) -> (State<f64>, Vec<(St
 /// One step of a learning: the state after it, and its outputs.
 fn step(learning: &Learning, state: &State<f64>) -> (State<f64>, Vec<f64>) {
     let g = Graph::new();
-    let lesson = learning.step(&g, IMAGES);
+    let lesson = learning.step(g.input("images", [IMAGES, PIXELS]));
     let mut program = g.compile::<f64>(&lesson.outputs, &lesson.updates(), &on_one_thread(1));
     let mut state = state.clone();
     lesson.initialise(&mut state);
@@ -420,7 +420,7 @@ fn pixels_are_drawn_afresh_at_every_step_and_only_for_bernoulli() {
     gaussian.model.decoder.likelihood = Likelihood::Gaussian { deviation: 1.0 };
     for (learning, drawn) in [(learning, true), (gaussian, false)] {
         let g = Graph::new();
-        let lesson = learning.step(&g, 1);
+        let lesson = learning.step(g.input("images", [1, PIXELS]));
         let mut program = g.compile::<f64>(&[lesson.outputs[1]], &[], &on_one_thread(2));
         let mut state = State::new(2);
         for p in learning.parameters() {
@@ -441,7 +441,7 @@ fn pixels_are_drawn_afresh_at_every_step_and_only_for_bernoulli() {
 
 fn train(learning: &Learning, mut state: State<f32>, steps: u32) -> State<f32> {
     let g = Graph::new();
-    let lesson = learning.step(&g, IMAGES);
+    let lesson = learning.step(g.input("images", [IMAGES, PIXELS]));
     initialise(&learning.parameters(), &mut state, 5);
     lesson.initialise(&mut state);
     let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), &on_one_thread(state.replicas()));

@@ -262,7 +262,7 @@ fn convolutional_auto_encoders_learn_to_reconstruct_with_every_match() {
     for kind in ["velocity", "adversarial", "discrepancy"] {
         let learning = settings(kind).learning(IMAGE).unwrap();
         let g = Graph::new();
-        let lesson = learning.step(&g, 16);
+        let lesson = learning.step(g.input("images", [16, 192]));
         let mut state = learning.start::<f32>(2, 5);
         lesson.initialise(&mut state);
         let followers = learning.followers();

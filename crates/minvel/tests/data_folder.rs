@@ -168,6 +168,32 @@ fn what_was_decoded_is_kept_until_a_file_changes() {
 }
 
 #[test]
+fn a_part_of_a_folder_is_that_part_of_the_whole_decoded_now_or_before() {
+    let scratch = Scratch::new("part");
+    let (pictures, cache) = (scratch.path("pictures"), scratch.path("cache"));
+    std::fs::create_dir(&pictures).unwrap();
+    (0..7).for_each(|k| std::fs::write(pictures.join(format!("{k}.png")), grid(8, 8, k)).unwrap());
+    std::fs::write(pictures.join("3.png"), b"nothing").unwrap();
+    let framing = Framing { crop: None, side: 4 };
+    let whole = Folder::read(&pictures, framing, 2, None, |_, _| ()).unwrap();
+    assert_eq!((whole.count, whole.images.count, whole.skipped.len()), (6, 6, 1));
+    for range in [4..6, 0..4, 2..2, 0..6] {
+        // without a cache, with one that is empty, with one that is full
+        for cache in [None, Some(&*cache), Some(&*cache)] {
+            let choose = |count| {
+                assert_eq!(count, 6);
+                range.clone()
+            };
+            let part = Folder::read_part(&pictures, framing, 2, cache, choose, |_, _| ()).unwrap();
+            assert_eq!(part, Folder { images: whole.images.part(range.clone()), ..whole.clone() });
+        }
+        if range.is_empty() {
+            std::fs::remove_dir_all(&cache).unwrap();
+        }
+    }
+}
+
+#[test]
 fn folders_without_pictures_are_refused_with_what_is_wrong() {
     let scratch = Scratch::new("empty");
     let read = || Folder::read(&scratch.path(""), Framing::FACES, 1, None, |_, _| ()).unwrap_err().to_string();

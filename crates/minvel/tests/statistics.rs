@@ -3,6 +3,7 @@
 #[path = "support/scratch.rs"]
 mod scratch;
 
+use minvel::data::intensities;
 use minvel::data::npz::{self, Array};
 use minvel::eval::{Features, Gathering, Normal, Scatter, Statistics};
 use minvel_engine::random::{Key, Stream};
@@ -49,6 +50,9 @@ fn statistics_do_not_depend_on_how_images_were_dealt_out() {
         assert_eq!((got.law, got.count), (expected.clone(), 2500), "{at_once} at once, {parts} numbers at a time");
     }
     assert_ne!(gather(&images[3..], 100, 3).law, expected);
+    let (bytes, options) = ((0..3 * 700).map(|k| (k % 251) as u8).collect::<Vec<u8>>(), Options::default());
+    let shades = Statistics::of(&Plain, &intensities(&bytes), 0, 0, &options).unwrap();
+    assert_eq!(Statistics::of_bytes(&Plain, &bytes, 0, 0, &options).unwrap(), shades);
 }
 
 #[test]

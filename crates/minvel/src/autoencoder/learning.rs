@@ -2,8 +2,8 @@
 //!
 //! **Statement.** On one batch: (1) encoder and decoder descend mean[−log p(x|z)] + λ·pull, what pulls being held fixed;
 //! (2) what pulls descends its own loss on codes of the new encoder with fresh noise, held fixed.
-//! **Source.** METHODS 4.0, 4.10. **Conventions.** Images are an input `images`, `[count, pixels]` in [0, 1], the same for
-//! all replicas; batches are shuffled epochs, whose pixels are drawn afresh at each step where the likelihood has noise.
+//! **Source.** METHODS 4.0, 4.10. **Conventions.** Images are a table `[count, pixels]` in [0, 1], the same for all
+//! replicas, of which bytes take the least room; batches are shuffled epochs, whose pixels are drawn afresh at each step where the likelihood has noise.
 //! **Checked by** tests/autoencoder.rs.
 
 use super::{Autoencoder, initialise};
@@ -11,7 +11,7 @@ use crate::energy::{Parameter, draw};
 use crate::matching::Matching;
 use minvel_engine::math::Real;
 use minvel_engine::optim::{Optimiser, Updates};
-use minvel_engine::{Draw, Expr, Graph, State, replace};
+use minvel_engine::{Draw, Expr, State, replace};
 use std::sync::Arc;
 
 /// What keeps codes near the prior.
@@ -70,17 +70,18 @@ impl Learning {
         if let Match::Learnt(matching) = &self.pull { matching.followers() } else { vec![] }
     }
 
-    /// A batch of images, `rows × [pixels]`, of `count`.
-    fn batch<'g>(&self, g: &'g Graph, count: usize) -> Expr<'g> {
-        let images = g.input("images", [count, self.model.decoder.pixels()]);
-        let batch = images.gather(g.random_rows(Draw::Epoch(count as u32), BATCH, self.batch, []));
+    /// A batch of images, `rows × [pixels]`.
+    fn batch<'g>(&self, images: Expr<'g>) -> Expr<'g> {
+        let count = images.shape().dims[0] as u32;
+        let batch = images.gather(images.graph().random_rows(Draw::Epoch(count), BATCH, self.batch, []));
         self.model.decoder.likelihood.drawn(batch, PIXELS)
     }
 
-    /// The step, on `count` images.
-    pub fn step<'g>(&self, g: &'g Graph, count: usize) -> Lesson<'g> {
-        let model = &self.model;
-        let x = self.batch(g, count);
+    /// The step, on images `[count, pixels]`: an input of intensities, or of bytes
+    /// ([`Graph::input_bytes`](minvel_engine::Graph::input_bytes)).
+    pub fn step<'g>(&self, images: Expr<'g>) -> Lesson<'g> {
+        let (g, model) = (images.graph(), &self.model);
+        let x = self.batch(images);
         let code = model.encoder.encode(x, CODES);
         let reconstruction = -model.decoder.log_prob(x, code.at).mean_rows();
         let pull = match &self.pull {

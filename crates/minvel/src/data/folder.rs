@@ -9,6 +9,9 @@ use crate::{Error, file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -149,8 +152,10 @@ impl Framing {
 /// Pictures of a folder at one size, and the files that were left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
-    /// The pictures.
+    /// The pictures that were asked for.
     pub images: Images,
+    /// How many there are.
+    pub count: usize,
     /// What could not be read.
     pub skipped: Vec<Skipped>,
 }
@@ -165,20 +170,34 @@ impl Folder {
         cache: Option<&Path>,
         tell: impl Fn(usize, usize),
     ) -> Result<Folder, Error> {
+        Folder::read_part(folder, framing, threads, cache, |count| 0..count, tell)
+    }
+
+    /// As [`Folder::read`], but keeps only those pictures that `choose` names when it hears how many there are. No others
+    /// are read if they were decoded before.
+    pub fn read_part(
+        folder: &Path,
+        framing: Framing,
+        threads: usize,
+        cache: Option<&Path>,
+        choose: impl Fn(usize) -> Range<usize>,
+        tell: impl Fn(usize, usize),
+    ) -> Result<Folder, Error> {
         let paths = list(folder)?;
         let key = key(folder, &paths, framing)?;
         let kept = cache.map(|cache| cache.join(format!("{key}.bin")));
         let name = folder.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
         let (side, total) = (framing.side, paths.len());
-        let made = |(pixels, skipped): (Vec<u8>, Vec<Skipped>)| {
-            let count = pixels.len() / (3 * side * side);
-            let images = Images { count, height: side, width: side, channels: 3, pixels, name, sha256: key.clone() };
-            Folder { images, skipped }
+        let each = 3 * side * side;
+        let made = |pixels: Vec<u8>, count: usize, skipped: Vec<Skipped>| {
+            let (own, sha256) = (pixels.len() / each, key.clone());
+            let images = Images { count: own, height: side, width: side, channels: 3, pixels, name, sha256 };
+            Folder { images, count, skipped }
         };
-        if let Some(before) = kept.as_deref().and_then(|path| unpack(path, 3 * side * side)) {
-            return Ok(made(before));
+        if let Some((pixels, count, skipped)) = kept.as_deref().and_then(|path| unpack(path, each, &choose)) {
+            return Ok(made(pixels, count, skipped));
         }
-        let (mut pixels, mut skipped) = (Vec::with_capacity(total * 3 * side * side), vec![]);
+        let (mut pixels, mut skipped) = (Vec::with_capacity(total * each), vec![]);
         for (i, picture) in Pictures::new(paths, threads, move |picture| framing.apply(&picture)).enumerate() {
             match picture {
                 Ok(picture) => pixels.extend(picture.pixels),
@@ -195,7 +214,12 @@ impl Folder {
         if let Some(path) = kept {
             let _ = path.parent().map_or(Ok(()), file::create_folder).and_then(|()| pack(&path, &pixels, &skipped));
         }
-        Ok(made((pixels, skipped)))
+        let count = pixels.len() / each;
+        let range = choose(count);
+        pixels.truncate(range.end * each);
+        pixels.drain(..range.start * each);
+        pixels.shrink_to_fit();
+        Ok(made(pixels, count, skipped))
     }
 }
 
@@ -221,14 +245,23 @@ fn key(folder: &Path, paths: &[PathBuf], framing: Framing) -> Result<String, Err
 /// The magic, the skipped files as one line of JSON, the pixels.
 fn pack(path: &Path, pixels: &[u8], skipped: &[Skipped]) -> Result<(), Error> {
     let list = serde_json::to_string(skipped).expect("paths and words are plain data");
-    file::write(path, &[MAGIC, list.as_bytes(), b"\n", pixels].concat())
+    file::write_parts(path, &[MAGIC, list.as_bytes(), b"\n", pixels])
 }
 
-fn unpack(path: &Path, each: usize) -> Option<(Vec<u8>, Vec<Skipped>)> {
-    let mut bytes = std::fs::read(path).ok()?;
-    let rest = bytes.strip_prefix(MAGIC)?;
-    let end = rest.iter().position(|b| *b == b'\n')?;
-    let skipped = serde_json::from_slice(&rest[..end]).ok()?;
-    let pixels = bytes.split_off(MAGIC.len() + end + 1);
-    (!pixels.is_empty() && pixels.len().is_multiple_of(each)).then_some((pixels, skipped))
+/// The chosen pixels, how many pictures there are, and the skipped files.
+fn unpack(path: &Path, each: usize, choose: impl Fn(usize) -> Range<usize>) -> Option<(Vec<u8>, usize, Vec<Skipped>)> {
+    let mut file = BufReader::new(File::open(path).ok()?);
+    let (mut magic, mut list) = ([0; MAGIC.len()], vec![]);
+    file.read_exact(&mut magic).ok()?;
+    file.read_until(b'\n', &mut list).ok()?;
+    let skipped = (magic == MAGIC).then(|| serde_json::from_slice(&list).ok())??;
+    let total = usize::try_from(file.get_ref().metadata().ok()?.len()).ok()?.checked_sub(magic.len() + list.len())?;
+    if total == 0 || !total.is_multiple_of(each) {
+        return None;
+    }
+    let range = choose(total / each);
+    let mut pixels = vec![0; range.len() * each];
+    file.seek_relative((range.start * each) as i64).ok()?;
+    file.read_exact(&mut pixels).ok()?;
+    Some((pixels, total / each, skipped))
 }

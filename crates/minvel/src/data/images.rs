@@ -69,8 +69,13 @@ impl Images {
 
     /// Intensities p/255 in [0, 1].
     pub fn intensities(&self) -> Vec<f32> {
-        self.pixels.iter().map(|p| *p as f32 / 255.0).collect()
+        intensities(&self.pixels)
     }
+}
+
+/// Intensities p/255 in [0, 1] of bytes p.
+pub fn intensities(pixels: &[u8]) -> Vec<f32> {
+    pixels.iter().map(|p| *p as f32 / 255.0).collect()
 }
 
 /// Images with what they show.

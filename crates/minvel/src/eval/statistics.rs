@@ -6,8 +6,8 @@
 
 use super::{Extractor, Features, Fid, Normal, Scatter};
 use crate::Error;
-use crate::data::hexadecimal;
 use crate::data::npz::{self, Array, Npz};
+use crate::data::{hexadecimal, intensities};
 use minvel_engine::{DeviceError, Options};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -46,9 +46,23 @@ impl Statistics {
         seed: u64,
         options: &Options,
     ) -> Result<Self, DeviceError> {
-        let count = images.len() / network.image().iter().product::<usize>();
-        let mut gathering = Gathering::new(network, AT_ONCE.min(count.next_multiple_of(16)), stream, seed, options)?;
+        let mut gathering = Gathering::of(network, images.len(), stream, seed, options)?;
         gathering.extend(images);
+        Ok(gathering.finish())
+    }
+
+    /// As [`Statistics::of`], of images in bytes.
+    pub fn of_bytes(
+        network: &dyn Features,
+        images: &[u8],
+        stream: u32,
+        seed: u64,
+        options: &Options,
+    ) -> Result<Self, DeviceError> {
+        let mut gathering = Gathering::of(network, images.len(), stream, seed, options)?;
+        for part in images.chunks(AT_ONCE * gathering.pixels) {
+            gathering.extend(&intensities(part));
+        }
         Ok(gathering.finish())
     }
 
@@ -140,6 +154,12 @@ pub struct Gathering {
 const ROWS: usize = 1024;
 
 impl Gathering {
+    /// For images of so many numbers together.
+    fn of(network: &dyn Features, len: usize, stream: u32, seed: u64, options: &Options) -> Result<Self, DeviceError> {
+        let count = len / network.image().iter().product::<usize>();
+        Gathering::new(network, AT_ONCE.min(count.next_multiple_of(16)), stream, seed, options)
+    }
+
     /// So many images go through the network at once; what is drawn depends on seed and stream.
     pub fn new(
         network: &dyn Features,

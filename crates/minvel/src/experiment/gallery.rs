@@ -15,10 +15,11 @@ use super::Config;
 use crate::Error;
 use crate::autoencoder::Likelihood;
 use crate::data::folder::{self, Folder, Framing};
-use crate::data::{Images, cifar, mnist};
+use crate::data::{Images, cifar, intensities, mnist};
 use minvel_engine::random::{Draw, Key, Stream};
 use serde::Deserialize;
 use std::cell::OnceCell;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Where images come from.
@@ -92,24 +93,24 @@ impl Source {
             (Source::Cifar(folder), Part::Train) => cifar::train(folder.as_deref()),
             (Source::Cifar(folder), Part::Test) => cifar::test(folder.as_deref()),
             (Source::Folder { folder, framing, train, test }, part) => {
-                let images = decoded(folder, *framing)?.images;
-                let share = |of: f64| (of * images.count as f64).floor() as usize;
-                let range = match part {
-                    Part::Train => 0..share(*train),
-                    Part::Test => images.count - share(*test)..images.count,
+                let share = |of: f64, count: usize| (of * count as f64).floor() as usize;
+                let own = |count: usize| match part {
+                    Part::Train => 0..share(*train, count),
+                    Part::Test => count - share(*test, count)..count,
                 };
-                let few = || Error::content(folder, format!("has {} pictures, too few to be divided", images.count));
-                return if range.is_empty() { Err(few()) } else { Ok(images.part(range)) };
+                let Folder { images, count, .. } = decoded(folder, *framing, own)?;
+                let few = || Error::content(folder, format!("has {count} pictures, too few to be divided"));
+                return if images.count == 0 { Err(few()) } else { Ok(images) };
             }
         };
         Ok(labelled?.images)
     }
 }
 
-/// Pictures of a folder, or what was decoded of them before.
-fn decoded(folder: &Path, framing: Framing) -> Result<Folder, Error> {
+/// Some pictures of a folder, or what was decoded of them before.
+fn decoded(folder: &Path, framing: Framing, choose: impl Fn(usize) -> Range<usize>) -> Result<Folder, Error> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    Folder::read(folder, framing, threads, folder::cache().as_deref(), |_, _| ())
+    Folder::read_part(folder, framing, threads, folder::cache().as_deref(), choose, |_, _| ())
 }
 
 /// A folder that was named, if one was.
@@ -122,8 +123,8 @@ pub(super) fn given(folder: &str) -> Option<PathBuf> {
 pub(super) struct Gallery {
     source: Source,
     seed: u64,
-    train: OnceCell<Vec<f32>>,
-    test: OnceCell<Vec<f32>>,
+    train: OnceCell<Vec<u8>>,
+    test: OnceCell<Vec<u8>>,
 }
 
 impl Gallery {
@@ -144,21 +145,21 @@ impl Gallery {
         }
     }
 
-    /// Intensities of the images to learn from.
-    pub fn train(&self) -> Result<&[f32], Error> {
-        read(&self.train, || Ok(self.source.read(Part::Train)?.intensities()))
+    /// Pixels of the images to learn from.
+    pub fn train(&self) -> Result<&[u8], Error> {
+        read(&self.train, || Ok(self.source.read(Part::Train)?.pixels))
     }
 
-    /// Intensities of the images to test with.
-    pub fn test(&self) -> Result<&[f32], Error> {
-        read(&self.test, || Ok(self.source.read(Part::Test)?.intensities()))
+    /// Pixels of the images to test with.
+    pub fn test(&self) -> Result<&[u8], Error> {
+        read(&self.test, || Ok(self.source.read(Part::Test)?.pixels))
     }
 
     /// What a reader should know of the files.
     pub fn notes(&self) -> Result<Vec<String>, Error> {
         let Source::Folder { folder, framing, .. } = &self.source else { return Ok(vec![]) };
-        let Folder { images, skipped } = decoded(folder, *framing)?;
-        let mut notes = vec![format!("{} pictures of the folder were used.", images.count)];
+        let Folder { count, skipped, .. } = decoded(folder, *framing, |_| 0..0)?;
+        let mut notes = vec![format!("{count} pictures of the folder were used.")];
         if let Some(first) = skipped.first() {
             let (count, path, why) = (skipped.len(), first.path.display(), &first.why);
             notes.push(format!("{count} files could not be read and were left out; the first, {path}, {why}."));
@@ -168,7 +169,7 @@ impl Gallery {
 
     /// So many test images, spread evenly over all (the second half of MNIST is harder than the first).
     fn some(&self, count: usize) -> Result<Vec<f32>, Error> {
-        Ok(spread(self.test()?, self.pixels(), count))
+        Ok(intensities(&spread(self.test()?, self.pixels(), count)))
     }
 
     /// So many test images as [`Gallery::some`], their pixels 0 or 1 with their probability: the same ones whenever the seed
@@ -179,7 +180,7 @@ impl Gallery {
             .test()?
             .iter()
             .zip(uniform.samples(Draw::Uniform))
-            .map(|(&p, u)| if u < f64::from(p) { 1.0 } else { 0.0 })
+            .map(|(&p, u)| if u < f64::from(f32::from(p) / 255.0) { 1.0 } else { 0.0 })
             .collect();
         Ok(spread(&bits, self.pixels(), count))
     }
@@ -194,13 +195,13 @@ impl Gallery {
     }
 }
 
-fn spread(all: &[f32], pixels: usize, count: usize) -> Vec<f32> {
+fn spread<T: Copy>(all: &[T], pixels: usize, count: usize) -> Vec<T> {
     let total = all.len() / pixels;
     let chosen = (0..count.min(total)).map(|k| k * total / count.min(total));
     chosen.flat_map(|k| all[k * pixels..][..pixels].iter().copied()).collect()
 }
 
-fn read(cell: &OnceCell<Vec<f32>>, load: impl Fn() -> Result<Vec<f32>, Error>) -> Result<&[f32], Error> {
+fn read(cell: &OnceCell<Vec<u8>>, load: impl Fn() -> Result<Vec<u8>, Error>) -> Result<&[u8], Error> {
     if cell.get().is_none() {
         let _ = cell.set(load()?);
     }

@@ -101,17 +101,13 @@ impl Cell {
     }
 
     /// Trains from one model that is kept to the next.
-    fn learn(
-        &self,
-        images: &[f32],
-        (seed, seeds): (u64, usize),
-        folder: &Path,
-        desk: &Desk,
-    ) -> Result<Training, Error> {
+    fn learn(&self, images: &[u8], (seed, seeds): (u64, usize), folder: &Path, desk: &Desk) -> Result<Training, Error> {
         let learning = self.learning()?;
         let g = Graph::new();
-        let lesson = learning.step(&g, images.len() / self.pixels());
+        let lesson = learning.step(g.input_bytes("images", [images.len() / self.pixels(), self.pixels()]));
         let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), &desk.options(seeds));
+        let inputs = [("images", images)];
+        let mut program = program.loaded(&[]).with_bytes(&inputs);
         let mut state = learning.start(seeds, seed);
         lesson.initialise(&mut state);
         let (mut whole, mut from) = (Training::default(), 0);
@@ -120,7 +116,7 @@ impl Cell {
                 if steps == self.settings.iterations { self.name.clone() } else { format!("{}-{steps}", self.name) };
             let block = (self.settings.iterations / LOOKS).max(1);
             let trainer = Trainer { from, block, ..Trainer::new(&name, steps, seed) };
-            let training = trainer.run(&mut program, &mut state, &[("images", images)], desk)?;
+            let training = trainer.run_loaded(&mut program, &mut state, desk)?;
             whole.looks.extend(training.looks);
             let known: Vec<usize> = whole.divergences.iter().map(|d| d.replica).collect();
             whole.divergences.extend(training.divergences.into_iter().filter(|d| !known.contains(&d.replica)));

@@ -6,7 +6,7 @@ use crate::autoencoder::Views;
 use crate::eval::{Features, Fid, Statistics};
 use crate::experiment::Bench;
 use crate::train::Desk;
-use minvel_engine::{Options, State};
+use minvel_engine::State;
 use std::path::{Path, PathBuf};
 
 /// How samples are judged.
@@ -19,18 +19,6 @@ pub(in crate::experiment) struct Judging {
 }
 
 impl Judging {
-    /// The law of the features of images.
-    fn statistics(
-        self,
-        judge: &dyn Features,
-        images: &[f32],
-        stream: u32,
-        options: &Options,
-    ) -> Result<Statistics, Error> {
-        let statistics = Statistics::of(judge, images, stream, self.seed, options);
-        statistics.map_err(|why| Error::config(why.to_string()))
-    }
-
     /// Statistics of the test images, as a unit of the bench, in a file of its name.
     pub fn reference(
         self,
@@ -42,7 +30,9 @@ impl Judging {
         let models = bench.folder().join("models");
         let path = models.join(format!("{unit}.npz"));
         let _: usize = bench.unit(unit, |desk| {
-            let statistics = self.statistics(&*judge()?, gallery.test()?, Statistics::REFERENCE, &desk.options(1))?;
+            let (judge, images, stream) = (judge()?, gallery.test()?, Statistics::REFERENCE);
+            let statistics = Statistics::of_bytes(&*judge, images, stream, self.seed, &desk.options(1));
+            let statistics = statistics.map_err(|why| Error::config(why.to_string()))?;
             crate::file::create_folder(&models)?;
             statistics.write(&path)?;
             Ok(statistics.count)
@@ -65,7 +55,8 @@ impl Judging {
         let mut distances = vec![];
         for own in samples.chunks(self.samples * cell.pixels()) {
             desk.go_on()?;
-            let own = self.statistics(judge, own, Statistics::SAMPLES, &desk.options(1))?;
+            let own = Statistics::of(judge, own, Statistics::SAMPLES, self.seed, &desk.options(1));
+            let own = own.map_err(|why| Error::config(why.to_string()))?;
             distances.push(reference.fid(&own));
             desk.advance((before + distances.len()) as u64, "");
         }
