@@ -17,6 +17,7 @@
 using std::signbit;
 
 struct Place { unsigned x; };
+struct uchar4 { unsigned char x, y, z, w; };
 static Place blockIdx, threadIdx;
 alignas(16) unsigned char memory[228 << 10];
 
