@@ -65,15 +65,17 @@ fn time(name: &str, step: Step, options: &Options, seconds: f64, profile: bool) 
     let mut program = built.compile(options);
     let compiled = start.elapsed().as_secs_f64();
     let inputs: Vec<(&str, &[f32])> = built.inputs.iter().map(|(n, v)| (*n, v.as_slice())).collect();
-    program.run_steps(&mut built.state, &inputs, 0, 0..1);
-    let loss = program.output(0)[0];
+    let bytes: Vec<(&str, &[u8])> = built.bytes.iter().map(|(n, v)| (*n, v.as_slice())).collect();
+    let mut loaded = program.loaded(&inputs).with_bytes(&bytes);
+    loaded.run_steps(&mut built.state, 0, 0..1);
+    let loss = loaded.output(0)[0];
     let first = start.elapsed().as_secs_f64();
     let mut step_number = 1;
     let mut run = |count: u32| {
         let start = Instant::now();
-        program.run_steps(&mut built.state, &inputs, 0, step_number..step_number + count);
+        loaded.run_steps(&mut built.state, 0, step_number..step_number + count);
         step_number += count;
-        let loss = program.output(0)[0];
+        let loss = loaded.output(0)[0];
         (start.elapsed().as_secs_f64() / f64::from(count), loss)
     };
     run(64);

@@ -36,6 +36,7 @@ pub struct Built {
     pub updates: Vec<(Expr<'static>, Expr<'static>)>,
     pub state: State<f32>,
     pub inputs: Vec<(&'static str, Vec<f32>)>,
+    pub bytes: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl Built {
@@ -103,7 +104,7 @@ fn energy(g: &'static Graph, replicas: usize, d: usize, context: usize, h: usize
     let mut state = State::new(replicas);
     layers.initialise(&mut state);
     updates.initialise(&mut state);
-    Built { graph: g, outputs: vec![loss], updates: updates.updates, state, inputs }
+    Built { graph: g, outputs: vec![loss], updates: updates.updates, state, inputs, bytes: vec![] }
 }
 
 /// Images in the data set, pixels, and noise inputs of the encoder.
@@ -121,7 +122,7 @@ fn vae(g: &'static Graph, replicas: usize, nz: usize, h: usize, rows: usize) -> 
     let enc = net("enc", &[[PIXELS, h], [NOISE, h], [1, h], [h, h], [1, h], [h, d], [1, d]]);
     let dec = net("dec", &[[d, h], [1, h], [h, h], [1, h], [h, PIXELS], [1, PIXELS]]);
     let en = net("en", &[[d, h], [PIXELS, h], [1, h], [h, h], [1, h], [h, d], [1, d]]);
-    let data = g.variable("data", [IMAGES, PIXELS]);
+    let data = g.input_bytes("data", [IMAGES, PIXELS]);
 
     let p = data.gather(g.random_rows(Draw::Integer(IMAGES as u32), 0, rows, []));
     let x = p.bernoulli(1);
@@ -170,11 +171,9 @@ fn vae(g: &'static Graph, replicas: usize, nz: usize, h: usize, rows: usize) -> 
     layers.initialise(&mut state);
     learnt.initialise(&mut state);
     coded.initialise(&mut state);
-    let images: Vec<f32> =
-        (0..IMAGES * PIXELS).map(|i| ((i as u32).wrapping_mul(2654435761) >> 8) as f32 / (1 << 24) as f32).collect();
-    state.set("data", &images, IMAGES * PIXELS);
+    let images = (0..IMAGES * PIXELS).map(|i| ((i as u32).wrapping_mul(2654435761) >> 24) as u8).collect();
     let updates = learnt.updates.into_iter().chain(coded.updates).collect();
-    Built { graph: g, outputs: vec![loss], updates, state, inputs: vec![] }
+    Built { graph: g, outputs: vec![loss], updates, state, inputs: vec![], bytes: vec![("data", images)] }
 }
 
 /// Stereographic chart from the pole opposite to the side the point is on.
