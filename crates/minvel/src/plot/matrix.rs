@@ -90,19 +90,16 @@ impl Matrix {
         }
         for (i, axis) in self.axes.iter().enumerate() {
             let (first, lowest) = (corner(i, 0), corner(k - 1, i));
-            scene.upward((first.x - 44.0, first.centre().1), &axis.label, TEXT - 1.0);
-            scene.text((lowest.centre().0, lowest.bottom() + 35.0), &axis.label, TEXT - 1.0, Anchor::Middle);
+            let label = shortened(&axis.label, TEXT - 1.0, cell);
+            scene.upward((first.x - 44.0, first.centre().1), &label, TEXT - 1.0);
+            scene.text((lowest.centre().0, lowest.bottom() + 35.0), &label, TEXT - 1.0, Anchor::Middle);
             let across = axis.ruler(self.column(i), (lowest.x, lowest.right()));
-            for tick in across.ticks((cell / 42.0) as usize) {
-                let (x, y) = (tick.place, lowest.bottom());
-                let label = tick.label.as_deref().unwrap_or("");
-                // Numbers at the ends would touch those of the next cell.
-                let half = 0.5 * text_width(label, NUMBER) - 0.5 * GAP;
-                if k > 1 && (x - half < lowest.x || x + half > lowest.right()) {
-                    continue;
-                }
+            // Numbers at the ends would touch those of the next cell.
+            let ends = if k > 1 { (lowest.x - 0.5 * GAP, lowest.right() + 0.5 * GAP) } else { EVERYWHERE };
+            for (x, label) in numbers(across, (cell / 42.0) as usize, ends, |label| text_width(label, NUMBER)) {
+                let y = lowest.bottom();
                 scene.line(vec![(x, y), (x, y + 4.0)], Stroke::new(Paint::Ink, 0.9));
-                scene.text((x, y + 16.0), label, NUMBER, Anchor::Middle);
+                scene.text((x, y + 16.0), &label, NUMBER, Anchor::Middle);
             }
             // The first row begins with a histogram, whose height is not this coordinate: its numbers are at its end.
             let (edge, out, anchor) = match i {
@@ -110,14 +107,10 @@ impl Matrix {
                 _ => (first.x, -1.0, Anchor::End),
             };
             let up = axis.ruler(self.column(i), (first.bottom(), first.y));
-            for tick in up.ticks((cell / 34.0) as usize).into_iter().filter(|_| k > 1) {
-                let y = tick.place;
-                if y - 0.5 * NUMBER < first.y || y + 0.5 * NUMBER > first.bottom() {
-                    continue;
-                }
+            let ticks = numbers(up, (cell / 34.0) as usize, (first.y, first.bottom()), |_| NUMBER);
+            for (y, label) in ticks.into_iter().filter(|_| k > 1) {
                 scene.line(vec![(edge, y), (edge + 4.0 * out, y)], Stroke::new(Paint::Ink, 0.9));
-                let label = tick.label.as_deref().unwrap_or("");
-                scene.text((edge + 7.0 * out, y + 0.36 * NUMBER), label, NUMBER, anchor);
+                scene.text((edge + 7.0 * out, y + 0.36 * NUMBER), &label, NUMBER, anchor);
             }
         }
         if !self.title.is_empty() {
@@ -150,6 +143,37 @@ impl Matrix {
             }
         }
     }
+}
+
+const EVERYWHERE: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+
+/// Numbers along the side of a cell that lie wholly between two places: about so many, yet two, which a scale needs, where
+/// they find room.
+fn numbers(ruler: Ruler, count: usize, between: (f64, f64), size: impl Fn(&str) -> f64) -> Vec<(f64, String)> {
+    let fits = |(place, label): &(f64, String)| {
+        let half = 0.5 * size(label);
+        place - half >= between.0 && place + half <= between.1
+    };
+    let shown = |count: usize| -> Vec<(f64, String)> {
+        let ticks = ruler.ticks(count).into_iter().filter_map(|tick| Some((tick.place, tick.label?)));
+        ticks.filter(fits).collect()
+    };
+    let apart = |ticks: &[(f64, String)]| {
+        let room = |pair: &[(f64, String)]| (pair[1].0 - pair[0].0).abs() - 0.5 * (size(&pair[0].1) + size(&pair[1].1));
+        ticks.len() > 1 && ticks.windows(2).all(|pair| room(pair) > 0.5 * NUMBER)
+    };
+    let count = count.max(1);
+    (count..=4 * count).map(shown).find(|ticks| apart(ticks)).unwrap_or_else(|| shown(count))
+}
+
+/// A text that fits, cut off if it must be.
+fn shortened(text: &str, size: f64, room: f64) -> String {
+    if text_width(text, size) <= room {
+        return text.to_string();
+    }
+    let ends: Vec<usize> = text.char_indices().map(|(end, _)| end).collect();
+    let cut = |end: &usize| format!("{}…", text[..*end].trim_end());
+    ends.iter().rev().map(cut).find(|text| text_width(text, size) <= room).unwrap_or_default()
 }
 
 /// One group's points in a cell.

@@ -45,12 +45,20 @@ pub(super) fn spread(mut values: Vec<f64>, margin: f64) -> [f64; 2] {
     [low - room, high + room]
 }
 
-/// Bins as wide as Freedman and Diaconis advise: 2·IQR·n^(−1/3).
+/// Distance of the quartiles over the shortest interval that holds a quarter, for a normal law: 0.6745/0.3186.
+const QUARTILES: f64 = 2.117;
+
+/// Bins as wide as Freedman and Diaconis advise, 2·IQR·n^(−1/3), with the IQR of a normal law as dense as the densest
+/// quarter of the data where that is less: the distance of the quartiles itself would hide a narrow mode beside another.
 pub(super) fn bin_count(values: &[f64], [low, high]: [f64; 2]) -> usize {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let Some(last) = sorted.len().checked_sub(1) else { return 20 };
     let quartiles = sorted[(0.75 * last as f64) as usize] - sorted[(0.25 * last as f64) as usize];
-    let width = 2.0 * quartiles / (sorted.len() as f64).cbrt();
+    let quarters = sorted.iter().zip(&sorted[(0.25 * last as f64) as usize..]).map(|(from, to)| to - from);
+    // a quarter may be repeats of one number
+    let densest = Some(quarters.fold(f64::INFINITY, f64::min)).filter(|width| *width > 0.0);
+    let scale = densest.map_or(quartiles, |width| quartiles.min(QUARTILES * width));
+    let width = 2.0 * scale / (sorted.len() as f64).cbrt();
     if width > 0.0 { ((high - low) / width).ceil().clamp(12.0, 100.0) as usize } else { 30 }
 }
