@@ -2,7 +2,8 @@
 
 use crate::Failure;
 use clap::Args;
-use minvel::fit::{Folder, Model, density_figures, look};
+use minvel::fit::{Folder, density_figures, look};
+use minvel::plot::Bearings;
 use minvel::train::Desk;
 use minvel::{Error, file};
 use std::path::PathBuf;
@@ -25,6 +26,10 @@ pub struct Arguments {
     /// Leave out the coastlines, or draw them on a sphere that is not known to be the Earth.
     #[arg(long, value_name = "true|false")]
     earth: Option<bool>,
+    /// Draw directions as those of a compass, north up and clockwise, or as angles from the right, anticlockwise
+    /// [default: a compass if the column is called an azimuth, bearing, course, heading or wind].
+    #[arg(long, value_name = "true|false")]
+    compass: Option<bool>,
     /// Title.
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -45,6 +50,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     look.centre = arguments.centre;
     look.dots = !arguments.no_points;
     look.earth = arguments.earth.unwrap_or(look.earth);
+    look.bearings = match arguments.compass {
+        Some(true) => Bearings::Compass,
+        Some(false) => Bearings::Degrees,
+        None => look.bearings,
+    };
     look.title = arguments.title.clone().unwrap_or(look.title);
     let out = arguments.out.clone().unwrap_or(arguments.folder.clone());
     file::create_folder(&out).map_err(Failure::Work)?;

@@ -43,6 +43,7 @@ mod write;
 
 pub use catalogue::locate;
 pub use coordinates::Coordinates;
+pub(crate) use coordinates::{Factor, is_numbered};
 pub use dataset::{Dataset, LEAST_ROWS, Provenance, Request};
 pub use images::{Images, Labelled, intensities};
 pub use layout::{Layout, Units};

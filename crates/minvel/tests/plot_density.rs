@@ -1,9 +1,11 @@
 //! The figure of a density on each manifold: the right kind, complete, the same each time.
 
+use minvel::data::{Coordinates, Layout, Provenance, Units};
+use minvel::fit::look;
 use minvel::manifold::{self, Manifold};
 use minvel::plot::density::{Look, figures};
 use minvel::plot::scene::Shape;
-use minvel::plot::{Matrix, Plot, Theme};
+use minvel::plot::{Bearings, Matrix, Plot, Theme};
 use minvel::report::Figure;
 use std::cell::Cell;
 
@@ -185,4 +187,71 @@ fn names_of_columns_become_labels_with_their_unit() {
     assert!(svg.contains("phi (°)") && svg.contains("psi (°)") && svg.contains("−120") && svg.contains("90 %"));
     let twelve = shown("euclidean:12", &Look::default()).remove(0);
     assert!(twelve.caption.contains("The first 8 of 12 coordinates"));
+}
+
+/// How figures of a file look whose points are these columns.
+fn look_of(manifold: &str, layouts: &[Layout], columns: &[&str]) -> Look {
+    let coordinates = Coordinates {
+        manifold: manifold.to_string(),
+        layouts: layouts.to_vec(),
+        units: Some(Units::Degrees),
+        columns: columns.iter().map(|name| name.to_string()).collect(),
+        full_turn: vec![false; columns.len()],
+    };
+    let (file, sha256) = ("file.csv".to_string(), String::new());
+    look(&Provenance { file, sha256, rows: 0, distinct_rows: 0, coordinates, guesses: vec![] })
+}
+
+/// Pair plots once wrote `lat` at the longitudes, and `qw (°)` at the angle of a rotation.
+#[test]
+fn names_stand_at_the_coordinates_whose_numbers_the_column_holds() {
+    let place = |layout| look_of("product(sphere:2,euclidean:1)", &[layout, Layout::Vector], &["a", "b", "mag"]).names;
+    assert_eq!(place(Layout::LatLon), ["b", "a", "mag"]);
+    assert_eq!(place(Layout::LonLat), ["a", "b", "mag"]);
+    let pose =
+        look_of("product(euclidean:1,so3)", &[Layout::Vector, Layout::QuaternionXyzw], &["x", "q", "r", "s", "t"]);
+    assert_eq!(pose.names, ["x", "", "", "", ""]);
+    assert_eq!(look_of("hyperbolic:3", &[Layout::Hyperboloid], &["t", "x", "y", "z"]).names, ["", "", ""]);
+    assert_eq!(look_of("euclidean:3", &[Layout::Vector], &["1", "2", "3"]).names, ["", "", ""]);
+    let Plot::Matrix(matrix) =
+        shown("product(sphere:2,so3)", &Look { names: vec!["b".into(); 6], ..Look::default() }).remove(0).plot
+    else {
+        panic!("a product is shown by pairs")
+    };
+    assert_eq!(matrix.axes[0].label, "b (°)");
+    let own = shown("so3", &Look { names: vec![String::new(); 4], ..Look::default() }).remove(0).plot.svg(Theme::Paper);
+    assert!(own.contains("rotation x (°)"));
+}
+
+#[test]
+fn coastlines_are_for_places_and_compasses_for_bearings() {
+    let earth = |columns: &[&str]| look_of("sphere:2", &[Layout::LatLon], columns).earth;
+    assert!(earth(&["lat", "lon"]) && earth(&["Breitengrad", "Längengrad"]) && earth(&["2", "3"]));
+    assert!(!earth(&["dip", "azimuth"]) && !earth(&["dec", "ra"]));
+    assert!(!look_of("sphere:2", &[Layout::Xyz], &["x", "y", "z"]).earth);
+    let bearings = |column: &str| look_of("sphere:1", &[Layout::Angles], &[column]).bearings;
+    assert_eq!((bearings("wind_dir"), bearings("Heading (deg)")), (Bearings::Compass, Bearings::Compass));
+    assert_eq!((bearings("phi"), bearings("1")), (Bearings::Degrees, Bearings::Degrees));
+}
+
+#[test]
+fn long_names_are_cut_to_their_cell_and_every_scale_has_two_numbers() {
+    let names = (0..8).map(|i| format!("total sulfur dioxide {i}")).collect();
+    let scene = shown("euclidean:8", &Look { names, ..Look::default() }).remove(0).plot.scene();
+    let text = |shape: &Shape| if let Shape::Text(text) = shape { Some(text.text.clone()) } else { None };
+    let texts: Vec<String> = scene.shapes.iter().filter_map(text).collect();
+    assert_eq!(texts.iter().filter(|t| t.ends_with('…')).count(), 16, "{texts:?}");
+    let numbers = texts.iter().filter(|t| t.replace('−', "-").parse::<f64>().is_ok()).count();
+    assert!(numbers >= 2 * 16, "{numbers} numbers on sixteen scales");
+}
+
+/// By the distance of its quartiles, a mixture of a wide and a narrow law had bins as wide as the narrow one.
+#[test]
+fn bins_resolve_a_narrow_mode_beside_a_wide_one() {
+    let quantile = |i: usize| ((i as f64 + 0.5) / 300.0 - 0.5) * 2.0;
+    let data: Vec<f64> = (0..300).flat_map(|i| [-3.0 + 2.0 * quantile(i), 1.0 + 0.4 * quantile(i)]).collect();
+    let figure = figures(&manifold::Euclidean(1), &|x| vec![0.0; x.len()], &data, &[], &Look::default()).remove(0);
+    let Plot::Histogram(histogram) = figure.plot else { panic!("a histogram") };
+    let width = (histogram.bins.range[1] - histogram.bins.range[0]) / histogram.bins.density.len() as f64;
+    assert!(width < 0.25, "bins of {width} for a mode of 0.8");
 }

@@ -1,5 +1,6 @@
 //! Coordinates: which columns of a table are a point of which manifold, and in which form.
 
+use super::guess::{is_bearing, is_geographic};
 use super::layout::{BAD_LATITUDE, BAD_LONGITUDE, Layout, Units, spaces_of, wrap};
 use super::table::{Column, Table};
 use super::text::shorten;
@@ -40,6 +41,32 @@ struct Part {
     point: std::ops::Range<usize>,
 }
 
+/// A factor of a manifold, and the columns it is read from.
+pub(crate) struct Factor<'a> {
+    pub space: Space,
+    pub layout: Layout,
+    /// Their names, or their numbers where they have none.
+    pub columns: &'a [String],
+}
+
+impl Factor<'_> {
+    /// Whether it is a place on Earth: latitude and longitude that are not called otherwise, as azimuth and dip are.
+    pub fn is_place(&self) -> bool {
+        let geographic = matches!(self.layout, Layout::LatLon | Layout::LonLat);
+        geographic && self.columns.iter().all(|name| is_numbered(name) || is_geographic(name))
+    }
+
+    /// Whether it is a direction of the compass: one angle that is called so.
+    pub fn is_bearing(&self) -> bool {
+        self.layout == Layout::Angles && matches!(self.columns, [name] if is_bearing(name))
+    }
+}
+
+/// Whether a column is known by its number, as it has no name.
+pub(crate) fn is_numbered(name: &str) -> bool {
+    name.parse::<f64>().is_ok()
+}
+
 impl Coordinates {
     /// The manifold.
     pub fn manifold(&self) -> Result<Arc<dyn Manifold>, Error> {
@@ -75,6 +102,12 @@ impl Coordinates {
             return Err(Error::config("the unit of angles is not given"));
         }
         Ok(parts)
+    }
+
+    /// Factor by factor.
+    pub(crate) fn factors(&self) -> Result<Vec<Factor<'_>>, Error> {
+        let factor = |p: Part| Factor { space: p.space, layout: p.layout, columns: &self.columns[p.cells] };
+        Ok(self.parts()?.into_iter().map(factor).collect())
     }
 
     /// The points of a table of the same form, by the names (or numbers) of the columns; no row may be bad.
@@ -180,7 +213,7 @@ impl Coordinates {
 
     /// Names of the columns; of their layout where they have none.
     fn names(&self, parts: &[Part]) -> Vec<String> {
-        if self.columns.iter().any(|name| name.parse::<f64>().is_err()) {
+        if !self.columns.iter().all(|name| is_numbered(name)) {
             return self.columns.clone();
         }
         let own = |p: &Part| p.layout.names(p.cells.len());
@@ -198,7 +231,7 @@ impl Coordinates {
 impl fmt::Display for Coordinates {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let layouts: Vec<String> = self.layouts.iter().map(Layout::to_string).collect();
-        let numbered = self.columns.iter().all(|name| name.parse::<f64>().is_ok());
+        let numbered = self.columns.iter().all(|name| is_numbered(name));
         let columns = if numbered { "columns " } else { "" };
         write!(f, "{} from {columns}{} as {}", self.manifold, self.columns.join(", "), layouts.join(","))?;
         self.units.map_or(Ok(()), |units| write!(f, " in {units}"))

@@ -15,6 +15,7 @@ use crate::Error;
 use crate::manifold::Space;
 use names::{angle_columns, by_names, list};
 use std::f64::consts::FRAC_PI_2;
+pub(super) use names::{is_bearing, is_geographic};
 use std::ops::Range;
 
 /// A finished guess.

@@ -2,11 +2,12 @@
 
 use super::folder::Summary;
 use super::model::Model;
-use crate::data::{Layout, Provenance};
+use crate::data::{Factor, Layout, Provenance, is_numbered};
 use crate::eval::Estimate;
+use crate::manifold::Space;
 use crate::plot::density::{self, Look};
 use crate::plot::learning::{self, Course};
-use crate::plot::{Axis, Entry, Plot, Ranking, Scale};
+use crate::plot::{Axis, Bearings, Entry, Plot, Ranking, Scale};
 use crate::report::{Figure, Machine, Report, Row, Timing, Versions};
 use crate::train::Desk;
 
@@ -15,12 +16,27 @@ const SAMPLES: usize = 2_000;
 
 /// How figures of this data look: geographic coordinates are on the Earth.
 pub fn look(data: &Provenance) -> Look {
-    let geographic = |l: &Layout| matches!(l, Layout::LatLon | Layout::LonLat);
+    let factors = data.coordinates.factors().unwrap_or_default();
     Look {
         title: data.file.clone(),
-        names: data.coordinates.columns.clone(),
-        earth: data.coordinates.layouts.iter().any(geographic),
+        names: factors.iter().flat_map(shown).collect(),
+        earth: factors.iter().any(Factor::is_place),
+        bearings: if factors.iter().any(Factor::is_bearing) { Bearings::Compass } else { Bearings::Degrees },
         ..Look::default()
+    }
+}
+
+/// Names of the columns whose numbers figures show of a factor; empty where they show others than the file holds.
+fn shown(factor: &Factor) -> Vec<String> {
+    let own = |count: usize| vec![String::new(); count];
+    let names = || factor.columns.iter().map(|name| if is_numbered(name) { String::new() } else { name.clone() });
+    match (factor.space, factor.layout) {
+        (Space::Sphere(2), Layout::LatLon) => names().rev().collect(), // longitude is drawn to the right
+        (Space::Sphere(2), Layout::Xyz) => own(2),
+        (Space::Sphere(1), Layout::Xyz) => own(1),
+        (Space::Hyperbolic(n), Layout::Hyperboloid) => own(n),
+        (Space::So3, _) => own(4),
+        _ => names().collect(),
     }
 }
 

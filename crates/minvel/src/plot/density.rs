@@ -27,7 +27,7 @@ pub type LogDensity<'a> = dyn Fn(&[f64]) -> Vec<f64> + 'a;
 pub struct Look {
     /// Title; may be empty.
     pub title: String,
-    /// Names of the coordinates, where the data has them; angles get their unit (°) here.
+    /// Names of the coordinates that are shown, empty for those of the theory; angles get their unit (°) here.
     pub names: Vec<String>,
     /// Whether a sphere is the Earth.
     pub earth: bool,
@@ -103,7 +103,7 @@ impl Shown<'_> {
     fn axes(&self) -> Vec<Axis> {
         let mut axes = self.coordinates.axes();
         if self.look.names.len() == axes.len() {
-            for (axis, name) in axes.iter_mut().zip(&self.look.names) {
+            for (axis, name) in axes.iter_mut().zip(&self.look.names).filter(|(_, name)| !name.is_empty()) {
                 let unit = if axis.label.ends_with("(°)") && !name.contains('°') { " (°)" } else { "" };
                 axis.label = format!("{name}{unit}");
             }
@@ -279,9 +279,9 @@ impl Shown<'_> {
         let bins = if axes.len() > 4 { 30 } else { 40 };
         let left_out =
             if all > COORDINATES { format!(" The first {COORDINATES} of {all} coordinates.") } else { String::new() };
-        let what = match self.coordinates.single() {
-            Some(Space::So3) => " Rotations as axis times angle, and their angle.",
-            _ => "",
+        let what = match self.coordinates.contain(Space::So3) {
+            true => " Rotations as axis times angle, and their angle.",
+            false => "",
         };
         let caption = format!(
             "Every coordinate against every other: data below the diagonal, samples of the model above; their histograms \

@@ -22,6 +22,22 @@ const ANGLES: [&str; 14] = [
     "phase",
 ];
 
+/// What latitudes and longitudes are called; German `Breite` and `Länge` alone may as well be width and length.
+const LATITUDES: [&str; 6] = ["lat", "latitude", "latitud", "latitudine", "breitengrad", "geographische_breite"];
+const LONGITUDES: [&str; 8] =
+    ["lon", "long", "lng", "longitude", "longitud", "longitudine", "längengrad", "geographische_länge"];
+
+/// Whether a column is called a latitude or a longitude.
+pub fn is_geographic(name: &str) -> bool {
+    let stem = stem(name);
+    LATITUDES.iter().chain(&LONGITUDES).any(|known| *known == stem)
+}
+
+/// Whether a column is called a direction of the compass.
+pub fn is_bearing(name: &str) -> bool {
+    stem(name).split('_').any(|word| ["azimuth", "bearing", "course", "heading", "wind"].contains(&word))
+}
+
 /// A column's name without case and unit: `Latitude (deg)` is `latitude`.
 fn stem(name: &str) -> String {
     let bare = name.to_lowercase();
@@ -53,7 +69,7 @@ pub fn by_names(table: &Table, among: &[usize], space: Space) -> Option<(Vec<usi
     let one = |names: &[&str]| named(table, among, names);
     match space {
         Space::Sphere(2) => {
-            let place = one(&["lat", "latitude"]).zip(one(&["lon", "long", "longitude", "lng"]));
+            let place = one(&LATITUDES).zip(one(&LONGITUDES));
             if let Some((lat, lon)) = place {
                 let latitude_first = among.iter().position(|c| *c == lat) < among.iter().position(|c| *c == lon);
                 return Some(match latitude_first {

@@ -25,6 +25,11 @@ impl Coordinates {
         }
     }
 
+    /// Whether a factor is this model space.
+    pub fn contain(&self, space: Space) -> bool {
+        self.spaces.iter().flatten().any(|own| *own == space)
+    }
+
     /// The coordinates that are shown, with the ranges they have by nature.
     pub fn axes(&self) -> Vec<Axis> {
         match &self.spaces {
