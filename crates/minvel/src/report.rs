@@ -182,6 +182,16 @@ impl Report {
         self.rows.iter().filter(|r| r.claim.is_some())
     }
 
+    /// Whether any number stands beside one of the paper.
+    fn has_published(&self) -> bool {
+        self.rows.iter().any(|row| row.paper.is_some())
+    }
+
+    /// Whether any number comes from several trainings.
+    fn has_seeds(&self) -> bool {
+        self.rows.iter().any(|row| row.seeds > 1)
+    }
+
     /// How many claims hold, of how many.
     pub fn score(&self) -> (usize, usize) {
         (self.claims().filter(|r| r.holds == Some(true)).count(), self.claims().count())

@@ -77,6 +77,7 @@ fn numbers_are_written_with_the_digits_their_errors_leave() {
     assert_eq!(written(0.5, f64::NAN), "0.5");
     assert_eq!(written(f64::NAN, 1.0), "–");
     assert_eq!(format::with_error(94.72, Some(0.11)), "94.72 ± 0.11");
+    assert_eq!(written(7.1359348, 2.7e-6), "7.1359348 ± 0.0000027");
     assert_eq!(format::plain(2e-7), "2.00e-7");
     assert_eq!(format::duration(95.2), "95 s");
 }

@@ -14,7 +14,7 @@ use crate::train::Desk;
 /// Samples for pair plots.
 const SAMPLES: usize = 2_000;
 
-/// How figures of this data look: geographic coordinates are on the Earth.
+/// How figures of this data look.
 pub fn look(data: &Provenance) -> Look {
     let factors = data.coordinates.factors().unwrap_or_default();
     Look {
@@ -60,7 +60,7 @@ fn ranking(summary: &Summary) -> Figure {
     let others = summary.evaluation.baselines.iter().map(|b| Entry::new(&b.name, &b.method, b.nll));
     let entries = std::iter::once(own).chain(others).collect();
     let x = Axis::linear("negative log-likelihood of test rows (nats; lower is better)");
-    let caption = "Held-out scores with 95 % intervals over the test rows.";
+    let caption = "Held-out scores with 95 % intervals over the test rows; the numbers have ± one standard error.";
     Figure::new("scores", caption, Plot::Ranking(Ranking { title: summary.data.file.clone(), x, entries }))
 }
 
@@ -86,8 +86,9 @@ fn curves(summary: &Summary) -> Option<Figure> {
 /// All of it as a report.
 pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, figures: Vec<Figure>) -> Report {
     let evaluation = &summary.evaluation;
-    let row = |name: &str, estimate: Estimate, unit: &str| Row::new(name, estimate, summary.seeds).unit(unit);
-    let plain = |name: &str, value: f64| Row::new(name, Estimate::exact(value), summary.seeds);
+    // the networks are parts of one model: errors are those of its test rows, not a scatter over seeds
+    let row = |name: &str, estimate: Estimate, unit: &str| Row::new(name, estimate, 1).unit(unit);
+    let plain = |name: &str, value: f64| Row::new(name, Estimate::exact(value), 1);
     let mut rows = vec![
         row("test NLL", evaluation.test_nll, "nats"),
         row("test NLL of the kernels without correction", evaluation.kernels_nll, "nats"),

@@ -12,7 +12,7 @@ pub fn with_error(value: f64, error: Option<f64>) -> String {
     let last = order(error) - if error / 10f64.powi(order(error)) < 3.0 { 1 } else { 0 };
     let size = if value == 0.0 { order(error) } else { order(value).max(order(error)) };
     let last = last.max(size - 12);
-    if (-4..=6).contains(&size) && last > -7 {
+    if (-4..=6).contains(&size) && (last > -7 || size >= 0) {
         let places = (-last).max(0) as usize;
         return minus(format!("{value:.places$} ± {error:.places$}"));
     }

@@ -59,7 +59,7 @@ fn claims(out: &mut String, report: &Report) {
         return;
     }
     out.push_str("<h2>Claims</h2>\n<div class=\"scroll\"><table>\n");
-    let paper = paper_column(report);
+    let paper = report.has_published();
     let _ = writeln!(out, "<tr><th></th><th>claim</th><th>value</th>{}<th>decided by</th></tr>", paper_head(paper));
     for row in report.claims() {
         let (class, mark) = if row.holds == Some(true) { ("good", "✓") } else { ("bad", "✗") };
@@ -77,23 +77,15 @@ fn claims(out: &mut String, report: &Report) {
 
 fn numbers(out: &mut String, report: &Report) {
     out.push_str("<h2>Numbers</h2>\n<div class=\"scroll\"><table>\n");
-    let paper = paper_column(report);
-    let _ = writeln!(out, "<tr><th></th><th>value</th>{}<th>seeds</th></tr>", paper_head(paper));
+    let paper = report.has_published();
+    let seeds = report.has_seeds();
+    let head = if seeds { "<th>seeds</th>" } else { "" };
+    let _ = writeln!(out, "<tr><th></th><th>value</th>{}{head}</tr>", paper_head(paper));
     for row in &report.rows {
-        let _ = writeln!(
-            out,
-            "<tr><td>{}</td>{}<td class=\"number\">{}</td></tr>",
-            escape(&row.name),
-            value_cells(row, paper),
-            row.seeds
-        );
+        let seeds = if seeds { format!("<td class=\"number\">{}</td>", row.seeds) } else { String::new() };
+        let _ = writeln!(out, "<tr><td>{}</td>{}{seeds}</tr>", escape(&row.name), value_cells(row, paper));
     }
     out.push_str("</table></div>\n");
-}
-
-/// Whether any number stands beside one of the paper.
-fn paper_column(report: &Report) -> bool {
-    report.rows.iter().any(|row| row.paper.is_some())
 }
 
 fn paper_head(shown: bool) -> &'static str {

@@ -1,6 +1,6 @@
 //! Reports as Markdown.
 
-use super::{Report, Row, format};
+use super::{Report, format};
 use std::fmt::Write;
 
 /// The whole report.
@@ -29,24 +29,40 @@ fn claims(out: &mut String, report: &Report) {
     if report.claims().next().is_none() {
         return;
     }
-    out.push_str("## Claims\n\n| | claim | value | paper | decided by |\n|---|---|---|---|---|\n");
+    out.push_str("## Claims\n\n");
+    let paper = report.has_published();
+    table(out, &[Some(""), Some("claim"), Some("value"), paper.then_some("paper"), Some("decided by")]);
     for row in report.claims() {
         let mark = if row.holds == Some(true) { "✓" } else { "✗" };
-        let cells = [row.claim.as_deref().unwrap_or(""), &row.value_text(), &row.paper_text()];
-        let [claim, value, paper] = cells.map(cell);
-        let _ = writeln!(out, "| {mark} | {claim} | {value} | {paper} | {} |", cell(row.rule.as_deref().unwrap_or("")));
+        let text = |t: &Option<String>| Some(t.clone().unwrap_or_default());
+        let paper = paper.then(|| row.paper_text());
+        line(out, &[Some(mark.to_string()), text(&row.claim), Some(row.value_text()), paper, text(&row.rule)]);
     }
     out.push('\n');
 }
 
 fn numbers(out: &mut String, report: &Report) {
-    out.push_str("## Numbers\n\n| | value | paper | seeds |\n|---|---|---|---|\n");
+    out.push_str("## Numbers\n\n");
+    let (paper, seeds) = (report.has_published(), report.has_seeds());
+    table(out, &[Some(""), Some("value"), paper.then_some("paper"), seeds.then_some("seeds")]);
     for row in &report.rows {
-        let Row { name, seeds, .. } = row;
-        let _ =
-            writeln!(out, "| {} | {} | {} | {seeds} |", cell(name), cell(&row.value_text()), cell(&row.paper_text()));
+        let (paper, seeds) = (paper.then(|| row.paper_text()), seeds.then(|| row.seeds.to_string()));
+        line(out, &[Some(row.name.clone()), Some(row.value_text()), paper, seeds]);
     }
     out.push('\n');
+}
+
+/// The head of a table; columns that are `None` are left out.
+fn table(out: &mut String, names: &[Option<&str>]) {
+    let names: Vec<&str> = names.iter().flatten().copied().collect();
+    let heads: String =
+        names.iter().map(|name| if name.is_empty() { " |".into() } else { format!(" {name} |") }).collect();
+    let _ = writeln!(out, "|{heads}\n|{}", "---|".repeat(names.len()));
+}
+
+fn line(out: &mut String, cells: &[Option<String>]) {
+    let cells: String = cells.iter().flatten().map(|text| format!(" {} |", cell(text))).collect();
+    let _ = writeln!(out, "|{cells}");
 }
 
 fn provenance(out: &mut String, report: &Report) {
