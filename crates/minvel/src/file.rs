@@ -22,8 +22,10 @@ pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), Error> {
         parts.iter().try_for_each(|bytes| file.write_all(bytes))?;
         file.sync_all()
     })();
-    written.map_err(|e| Error::file(partial, "write", e))?;
-    fs::rename(partial, path).map_err(|e| Error::file(path, "write", e))
+    written.and_then(|()| fs::rename(partial, path)).map_err(|e| {
+        let _ = fs::remove_file(partial); // a full disk is not filled further
+        Error::file(path, "write", e)
+    })
 }
 
 /// Reads a file that may not be there.
