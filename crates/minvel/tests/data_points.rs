@@ -15,7 +15,14 @@ use support::within_ulps;
 
 /// A table in memory.
 fn table(columns: Vec<Column>) -> Table {
-    Table { path: PathBuf::from("memory.csv"), columns, lines: vec![], sha256: String::new(), delimiter: None }
+    Table {
+        path: PathBuf::from("memory.csv"),
+        columns,
+        lines: vec![],
+        sha256: String::new(),
+        delimiter: None,
+        decimal: '.',
+    }
 }
 
 fn column(name: &str, value: impl Fn(f64) -> f64) -> Column {
@@ -44,6 +51,74 @@ fn understood(columns: Vec<Column>, request: &Request, expected: &str) -> Datase
     let data = read(columns, request).unwrap();
     assert_eq!(data.coordinates.to_string(), expected, "{:?}", data.guesses);
     data
+}
+
+#[test]
+fn names_that_several_columns_have_are_refused_with_their_numbers() {
+    let columns = || vec![column("lat", up), column("lon", around), column("Lat", around)];
+    let asked = |name: &str| Request { columns: Some(vec![name.into(), "lon".into()]), ..on("sphere:2") };
+    understood(columns(), &asked("lat"), "sphere:2 from lat, lon as latlon in degrees");
+    refused(columns(), &asked("LAT"), &["columns 1 and 3 are called `LAT`", "number"]);
+    understood(columns(), &asked("1"), "sphere:2 from lat, lon as latlon in degrees");
+}
+
+#[test]
+fn files_without_numbers_are_refused_with_what_stands_there() {
+    let words = |name: &str| {
+        let mut column = Column::named(name);
+        (0..50).for_each(|_| column.push_text("40.5N"));
+        column
+    };
+    for request in [Request::default(), on("sphere:2")] {
+        refused(
+            vec![words("lat"), words("lon")],
+            &request,
+            &["no column holds numbers", "column 1 (`lat`)", "`40.5N`"],
+        );
+    }
+}
+
+/// A missing number once hid that the others are unit vectors.
+#[test]
+fn rows_without_a_number_are_refused_by_their_place_and_counted() {
+    let angle = |i: f64| around(i).to_radians();
+    let mut columns = vec![column("x", |i| angle(i).cos() * 0.6), column("y", |i| angle(i).sin() * 0.6)];
+    columns.push(column("z", |i| if i % 2.0 == 0.0 { 0.8 } else { -0.8 }));
+    understood(columns.clone(), &Request::default(), "sphere:2 from x, y, z as xyz");
+    for row in [7, 9] {
+        columns[0].values[row] = f64::NAN;
+    }
+    columns[0] = Column::numbers("x", columns[0].values.clone());
+    refused(columns, &Request::default(), &["row 8, column 1 (`x`)", "not a finite number", "another such row"]);
+}
+
+#[test]
+fn angles_that_may_be_in_another_unit_than_the_models_are_doubted() {
+    let scratch = Scratch::new("doubt");
+    let form = understood(
+        vec![column("lat", up), column("lon", around)],
+        &Request::default(),
+        "sphere:2 from lat, lon as latlon in degrees",
+    )
+    .coordinates;
+    let doubts = |rows: usize, scale: f64, form: &Coordinates| {
+        let path = scratch.path("further.csv");
+        let column =
+            |name, value: fn(f64) -> f64| Column::numbers(name, (0..rows).map(|i| scale * value(i as f64)).collect());
+        write_table(&path, &[column("lat", up), column("lon", around)]).unwrap();
+        Dataset::read_as(&path, form, &Options::default()).unwrap().guesses
+    };
+    assert_eq!(doubts(50, 1.0, &form), [""; 0]);
+    let radians = doubts(50, 1f64.to_radians(), &form);
+    assert!(
+        radians.len() == 1 && radians[0].contains("degrees") && radians[0].contains("column 2 (`lon`)"),
+        "{radians:?}"
+    );
+    assert_eq!(doubts(5, 1f64.to_radians(), &form), [""; 0], "a few places near the origin are no wonder");
+    let torus =
+        Coordinates { manifold: "torus:2".into(), layouts: vec![Layout::Angles], units: Some(Units::Radians), ..form };
+    assert!(doubts(50, 1.0, &torus)[0].contains("beyond 2π"));
+    assert_eq!(doubts(50, 1f64.to_radians(), &torus), [""; 0]);
 }
 
 /// Angles that go around once in 50 rows, in degrees from −180.

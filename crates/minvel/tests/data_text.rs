@@ -40,6 +40,8 @@ fn the_same_table_is_read_from_every_form_of_it() {
         ("comments", "# of x\n% and y\n// and z, w\na,b\n# half\n1,2.5\n-3,4e1\n"),
         ("quotes", "\"a\",\"b\"\n\"1\",2.5\n-3,\"4e1\"\n"),
         ("quotes and spaces", "\"a\" \"b\"\n\"1\" 2.5\n-3 \"4e1\"\n"),
+        ("decimal commas", "a;b\n1;2,5\n-3;40,0\n"),
+        ("decimal commas and tabs", "a\tb\n1\t2,5\n-3\t4e1\n"),
         ("names in a comment", "# made by a program\n# a b\n1 2.5\n-3 4e1\n"),
     ];
     for (what, text) in forms {
@@ -77,9 +79,39 @@ fn a_first_line_of_numbers_is_data_and_of_words_is_not() {
     assert_eq!(read("402d\tG\t-69.1\n397d\tC\t3.5\n").rows(), 2);
     assert_eq!(names(&read("id1,id2,weight\na,b,1\n")), ["id1", "id2", "weight"]);
     assert_eq!(read("a,b\nc,d\n").rows(), 2, "a file of words only has no names");
+    assert_eq!(names(&read("lat,lon\nNA,NA\n1,2\n")), ["lat", "lon"], "the first row may lack its numbers");
+    assert_eq!(names(&read("lat,lon\ndeg,deg\n1,2\n")), ["lat", "lon"]);
+    for missing in ["nan,nan", "NA,NA", ",-"] {
+        assert_eq!(read(&format!("{missing}\n1,2\n")).rows(), 2, "`{missing}` is a row without numbers, and no name");
+    }
     let forced = Options { header: Some(true), ..Options::default() };
     let path = scratch.file("y.csv", "2020,2021\n1,2\n");
     assert_eq!(names(&Table::read(&path, &forced).unwrap()), ["2020", "2021"]);
+}
+
+#[test]
+fn a_comma_before_decimals_is_believed_only_where_no_number_has_a_point() {
+    let scratch = Scratch::new("decimals");
+    let read = |text: &str| Table::read(&scratch.file("t.csv", text), &Options::default()).unwrap();
+    assert_eq!(read("a;b\n0,5;1,25e1\n-,5;x, y\n").columns[0].values, [0.5, -0.5]);
+    let mixed = read("a;b\n0,5;1.5\n2,5;2.5\n");
+    assert_eq!(
+        (mixed.decimal, rows(&mixed)),
+        ('.', vec![vec!["0,5".into(), "1.5".to_string()], vec!["2,5".into(), "2.5".into()]])
+    );
+    assert_eq!(read("a;b\n1,234,567;8\n0,5;9\n").columns[0].text(0), "1,234,567", "groups of thousands are no numbers");
+    let source = scratch.file("in.csv", "a;word\n0,5;x, y\n-1,5;z\n");
+    append_columns(&source, &Options::default(), &scratch.path("out.csv"), &[Column::numbers("s", vec![1.5, 2.0])])
+        .unwrap();
+    let text = std::fs::read_to_string(scratch.path("out.csv")).unwrap();
+    assert_eq!(text, "a,word,s\n0.5,\"x, y\",1.5\n-1.5,z,2\n", "one file has one form of decimals");
+}
+
+#[test]
+fn text_that_is_not_utf_8_is_latin_1() {
+    let scratch = Scratch::new("latin");
+    let path = scratch.file("t.csv", b"Breitengrad;L\xe4ngengrad\n1,5;2,5\n");
+    assert_eq!(names(&Table::read(&path, &Options::default()).unwrap()), ["Breitengrad", "Längengrad"]);
 }
 
 #[test]
@@ -179,6 +211,13 @@ fn columns_are_appended_without_touching_the_others() {
     assert_eq!(names(&table), ["column1", "column2", "log_density"]);
     append_columns(&zipped, &Options::default(), &zipped, &[Column::numbers("more", vec![5.0, 6.0])]).unwrap();
     assert_eq!(Table::read(&zipped, &Options::default()).unwrap().columns[3].values, [5.0, 6.0]);
+    append_columns(&out, &Options::default(), &scratch.path("twice.csv"), &scores).unwrap();
+    let twice = Table::read(&scratch.path("twice.csv"), &Options::default()).unwrap();
+    assert_eq!(
+        names(&twice)[3..],
+        ["log_density", "energy", "log_density_2", "energy_2"],
+        "no two columns of one name"
+    );
     let short = [Column::numbers("log_density", vec![1.0])];
     let message = append_columns(&source, &Options::default(), &out, &short).unwrap_err().to_string();
     assert!(message.contains("2 rows, but there are 1 values of log_density"), "{message}");
@@ -189,7 +228,19 @@ fn columns_are_appended_without_touching_the_others() {
 fn names_of_files_that_cannot_be_written_are_refused() {
     let message = write_table("out.xlsx".as_ref(), &[Column::numbers("a", vec![1.0])]).unwrap_err().to_string();
     assert!(message.contains("out.xlsx") && message.contains(".parquet"), "{message}");
+    let message = minvel::data::check_name("no-such-folder/a.csv".as_ref()).unwrap_err().to_string();
+    assert!(message.contains("there is no folder no-such-folder"), "{message}");
     assert!(minvel::data::check_name("a.csv.gz".as_ref()).is_ok() && minvel::data::check_name("a".as_ref()).is_err());
+}
+
+#[test]
+fn a_file_that_cannot_take_its_name_leaves_nothing_behind() {
+    let scratch = Scratch::new("half");
+    let taken = scratch.path("taken.csv");
+    std::fs::create_dir(&taken).unwrap();
+    let message = minvel::file::write(&taken, b"1,2").unwrap_err().to_string();
+    assert!(message.contains("taken.csv:"), "the file is named, not its neighbour: {message}");
+    assert_eq!(scratch.list(), ["taken.csv"]);
 }
 
 proptest! {

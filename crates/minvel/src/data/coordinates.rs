@@ -1,5 +1,6 @@
 //! Coordinates: which columns of a table are a point of which manifold, and in which form.
 
+use super::dataset::LEAST_ROWS;
 use super::guess::{is_bearing, is_geographic};
 use super::layout::{BAD_LATITUDE, BAD_LONGITUDE, Layout, Units, spaces_of, wrap};
 use super::table::{Column, Table};
@@ -7,6 +8,7 @@ use super::text::shorten;
 use crate::Error;
 use crate::manifold::{self, Manifold, Space};
 use serde::{Deserialize, Serialize};
+use std::f64::consts::{PI, TAU};
 use std::fmt;
 use std::sync::Arc;
 
@@ -146,6 +148,27 @@ impl Coordinates {
         Ok(Points { points, off })
     }
 
+    /// Why the angles of a file may be in the other unit than this one; a few rows tell nothing.
+    pub(super) fn doubt(&self, table: &Table, chosen: &[usize]) -> Result<Option<String>, Error> {
+        let angular = self.parts()?.into_iter().filter(|p| p.layout.is_angular()).flat_map(|p| p.cells);
+        let size = |k: usize| {
+            let (low, high) = table.columns[chosen[k]].range();
+            (low.abs().max(high.abs()), k)
+        };
+        let Some((largest, k)) = angular.map(size).max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(None) };
+        let (label, rows) = (table.label(chosen[k]), table.rows());
+        Ok(match self.units {
+            Some(Units::Degrees) if largest <= PI && rows >= LEAST_ROWS => Some(format!(
+                "the model takes degrees, but all angles lie within ±π (the largest, of {label}, is {largest}): if they are \
+                 radians, convert them"
+            )),
+            Some(Units::Radians) if largest > TAU * (1.0 + 1e-6) => Some(format!(
+                "the model takes radians, but {label} reaches {largest}, beyond 2π: if these are degrees, convert them"
+            )),
+            _ => None,
+        })
+    }
+
     /// A row that is not a point: where it stands, what is wrong, what to do.
     fn refuse(&self, table: &Table, row: usize, part: &Part, chosen: &[usize], why: &str) -> Error {
         let place = table.place(row);
@@ -242,6 +265,14 @@ impl fmt::Display for Coordinates {
 pub(super) fn check_cells(table: &Table, chosen: &[usize]) -> Result<(), Error> {
     let odd = chosen.iter().filter_map(|&c| Some((table.columns[c].odd.first()?, c)));
     let Some(((row, text), column)) = odd.min_by_key(|((row, _), _)| *row) else { return Ok(()) };
+    let mut rows: Vec<usize> = chosen.iter().flat_map(|&c| table.columns[c].odd.iter().map(|(row, _)| *row)).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let others = match rows.len() - 1 {
+        0 => String::new(),
+        1 => "; there is another such row".to_string(),
+        n => format!("; there are {n} other such rows"),
+    };
     let why = match text.trim() {
         "" => "the cell is empty: fill it or remove the row".to_string(),
         text if text.parse::<f64>().is_ok() => format!("`{text}` is not a finite number: correct or remove the row"),
@@ -255,5 +286,5 @@ pub(super) fn check_cells(table: &Table, chosen: &[usize]) -> Result<(), Error> 
             format!("`{}` is not a number: {hint}", shorten(text))
         }
     };
-    Err(Error::content(&table.path, format!("{}, {}: {why}", table.place(*row), table.label(column))))
+    Err(Error::content(&table.path, format!("{}, {}: {why}{others}", table.place(*row), table.label(column))))
 }

@@ -98,14 +98,16 @@ impl Dataset {
         Dataset::assemble(table, found.coordinates, &found.chosen, found.sentences)
     }
 
-    /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad.
+    /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad. What is doubtful
+    /// about them is said in [`Dataset::guesses`].
     pub fn read_as(path: &Path, coordinates: &Coordinates, options: &Options) -> Result<Dataset, Error> {
         let table = Table::read(path, options)?;
         if table.rows() == 0 {
             return Err(Error::content(path, "has no rows"));
         }
         let chosen = coordinates.columns.iter().map(|name| table.find(name)).collect::<Result<Vec<_>, _>>()?;
-        Dataset::assemble(table, coordinates.clone(), &chosen, vec![])
+        let doubt = coordinates.doubt(&table, &chosen)?;
+        Dataset::assemble(table, coordinates.clone(), &chosen, doubt.into_iter().collect())
     }
 
     fn assemble(

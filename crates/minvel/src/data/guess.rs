@@ -11,11 +11,12 @@ use super::coordinates::{Coordinates, check_cells};
 use super::dataset::Request;
 use super::layout::{LENGTH_TOLERANCE, Layout, Units, layouts_of, spaces_of};
 use super::table::Table;
+use super::text::shorten;
 use crate::Error;
 use crate::manifold::Space;
 use names::{angle_columns, by_names, list};
-use std::f64::consts::FRAC_PI_2;
 pub(super) use names::{is_bearing, is_geographic};
+use std::f64::consts::FRAC_PI_2;
 use std::ops::Range;
 
 /// A finished guess.
@@ -28,12 +29,18 @@ pub(super) struct Guess {
 /// Everything about a table that a request leaves open.
 pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
     let mut sentences = vec![];
+    if table.decimal == ',' {
+        sentences.push("decimals have a comma: no number has a point".to_string());
+    }
     let numeric: Vec<usize> = (0..table.columns.len()).filter(|&c| table.columns[c].is_numeric()).collect();
     let asked: Option<Vec<usize>> = match &request.columns {
         Some(names) => Some(names.iter().map(|name| table.find(name)).collect::<Result<_, _>>()?),
         None => None,
     };
     let among = asked.as_ref().unwrap_or(&numeric);
+    if among.is_empty() {
+        return Err(no_numbers(table));
+    }
     let manifold = match &request.manifold {
         Some(name) => crate::manifold::parse(name).map_err(Error::config)?.to_string(),
         None => {
@@ -82,6 +89,18 @@ pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
     Ok(Guess { coordinates, chosen, sentences })
 }
 
+/// A table without numbers: what stands there instead, in its second row, as the first may be names.
+fn no_numbers(table: &Table) -> Error {
+    let row = 1.min(table.rows() - 1);
+    let cell = shorten(&table.columns[0].text(row));
+    let what = format!(
+        "no column holds numbers: {}, {} is `{cell}`: write plain numbers, as -12.5 for 12°30′ S",
+        table.place(row),
+        table.label(0)
+    );
+    Error::content(&table.path, what)
+}
+
 /// Columns by their names, else all of numbers.
 fn choose(
     table: &Table,
@@ -113,7 +132,9 @@ fn guess_manifold(table: &Table, among: &[usize]) -> Result<(String, String), Er
     }
     let unit = |columns: &[usize]| {
         let length = |row: usize| columns.iter().map(|&c| table.columns[c].values[row].powi(2)).sum::<f64>().sqrt();
-        table.rows() > 0 && (0..table.rows()).all(|row| (length(row) - 1.0).abs() <= LENGTH_TOLERANCE)
+        // rows without a number are refused later, by their place
+        let mut lengths = (0..table.rows()).map(length).filter(|length| !length.is_nan()).peekable();
+        lengths.peek().is_some() && lengths.all(|length| (length - 1.0).abs() <= LENGTH_TOLERANCE)
     };
     if let Some((columns, _)) = by_names(table, among, Space::So3).filter(|(c, _)| unit(c)) {
         return Ok(("so3".into(), format!("columns {} are unit quaternions", list(table, &columns))));
@@ -127,11 +148,18 @@ fn guess_manifold(table: &Table, among: &[usize]) -> Result<(String, String), Er
     if !angles.is_empty() {
         return Ok((format!("torus:{}", angles.len()), format!("columns {} are angles", list(table, &angles))));
     }
+    let n = among.len();
+    let special = match n {
+        1 => "",
+        2 => "sphere:2 (places on Earth, directions), ",
+        3 => "sphere:2 (unit vectors), ",
+        4 | 9 => "so3 (rotations), ",
+        _ => "product(euclidean:3,so3) or another product, ",
+    };
     let what = format!(
-        "does not tell where its points live: give the manifold, as sphere:2 (directions, places on Earth), torus:{n} \
-         (angles) or euclidean:{n} (plain numbers); it has {}",
-        table.describe_columns(),
-        n = among.len().max(1)
+        "does not tell where its points live: give the manifold, as {special}torus:{n} (angles) or euclidean:{n} (plain \
+         numbers), and the columns if these are not all; it has {}",
+        table.describe_columns()
     );
     Err(Error::content(&table.path, what))
 }

@@ -101,6 +101,8 @@ pub struct Table {
     pub sha256: String,
     /// What separates the fields of a text file.
     pub delimiter: Option<char>,
+    /// What stands before decimals in a text file: a point or a comma.
+    pub decimal: char,
 }
 
 impl Table {
@@ -150,16 +152,21 @@ impl Table {
 
     /// The index of a column given by its name, or by its number from 1.
     pub fn find(&self, wanted: &str) -> Result<usize, Error> {
-        let named = |same: fn(&str, &str) -> bool| {
-            let hits: Vec<usize> =
-                (0..self.columns.len()).filter(|&c| same(self.columns[c].name.trim(), wanted.trim())).collect();
-            (hits.len() == 1).then(|| hits[0])
+        let named = |same: fn(&str, &str) -> bool| -> Vec<usize> {
+            (0..self.columns.len()).filter(|&c| same(self.columns[c].name.trim(), wanted.trim())).collect()
         };
+        let only = |hits: Vec<usize>| if let [hit] = hits[..] { Some(hit) } else { None };
         let number =
             || wanted.trim().parse().ok().filter(|n| (1..=self.columns.len()).contains(n)).map(|n: usize| n - 1);
-        let found = named(|a, b| a == b).or_else(|| named(str::eq_ignore_ascii_case)).or_else(number);
+        let found = only(named(|a, b| a == b)).or_else(|| only(named(str::eq_ignore_ascii_case))).or_else(number);
         found.ok_or_else(|| {
-            let what = format!("there is no column `{wanted}`: it has {}", self.describe_columns());
+            let what = match &named(str::eq_ignore_ascii_case)[..] {
+                [] => format!("there is no column `{wanted}`: it has {}", self.describe_columns()),
+                hits => {
+                    let numbers: Vec<String> = hits.iter().map(|c| (c + 1).to_string()).collect();
+                    format!("columns {} are called `{wanted}`: choose one by its number", numbers.join(" and "))
+                }
+            };
             Error::content(&self.path, what)
         })
     }
@@ -168,11 +175,15 @@ impl Table {
     pub fn describe_columns(&self) -> String {
         let count = self.columns.len();
         let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).take(24).collect();
-        if names.iter().all(|n| n.is_empty()) {
-            return format!("{count} columns without names (give numbers from 1 to {count})");
+        match (names.iter().all(|n| n.is_empty()), count) {
+            (true, 1) => "1 column without a name (its number is 1)".to_string(),
+            (true, _) => format!("{count} columns without names (give numbers from 1 to {count})"),
+            (false, 1) => format!("1 column: {}", names[0]),
+            (false, _) => {
+                let more = if count > names.len() { ", …" } else { "" };
+                format!("{count} columns: {}{more}", names.join(", "))
+            }
         }
-        let more = if count > names.len() { ", …" } else { "" };
-        format!("{count} columns: {}{more}", names.join(", "))
     }
 }
 
@@ -192,7 +203,7 @@ fn stream(path: &Path, bytes: &mut dyn BufRead, magic: &[u8], options: &Options)
 
 /// A table without lines; its hash comes later.
 pub(super) fn plain(path: &Path, columns: Vec<Column>) -> Table {
-    Table { path: path.to_path_buf(), columns, lines: vec![], sha256: String::new(), delimiter: None }
+    Table { path: path.to_path_buf(), columns, lines: vec![], sha256: String::new(), delimiter: None, decimal: '.' }
 }
 
 #[cfg(feature = "parquet")]

@@ -2,8 +2,9 @@
 //!
 //! **Conventions.** Lines that begin with `#`, `%` or `//` are comments; blank lines are skipped; fields may be quoted
 //! (`"a, ""b"""`, also over several lines). The delimiter is the one of tab, `;`, `,`, `|`, white space that cuts the first
-//! lines into equally many fields. The first line holds names if it holds no number and the next one does; without such a
-//! line, a last comment of as many single words does.
+//! lines into equally many fields. The first line holds names if it holds no number and a later one does; without such a
+//! line, a last comment of as many single words does. Decimals have a point; where fields are not separated by commas and no
+//! number has a point, they have a comma.
 //!
 //! **Checked by** tests/data_text.rs, tests/data_fuzz.rs.
 
@@ -61,7 +62,8 @@ impl<'a> Records<'a> {
             );
             return Err(Error::content(self.path, what));
         }
-        let text = String::from_utf8_lossy(&raw).into_owned();
+        // what is not UTF-8 is taken for Latin-1, as spreadsheets of Western Europe write it
+        let text = String::from_utf8(raw).unwrap_or_else(|e| e.as_bytes().iter().map(|b| char::from(*b)).collect());
         Ok(if line == 1 { text.trim_start_matches('\u{feff}').to_string() } else { text })
     }
 
@@ -186,9 +188,33 @@ fn is_number(field: &str) -> bool {
     field.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// Whether the first of two records holds names.
-fn is_header(first: &[String], second: Option<&Vec<String>>) -> bool {
-    !first.iter().any(|f| is_number(f)) && second.is_none_or(|s| s.iter().any(|f| is_number(f)))
+/// A field with a decimal point, if a comma stands for it.
+pub(super) fn pointed(field: String, decimal: char) -> String {
+    match decimal == ',' && !field.contains('.') {
+        true => Some(field.replacen(',', ".", 1)).filter(|f| is_number(f)).unwrap_or(field),
+        false => field,
+    }
+}
+
+/// What stands before decimals.
+fn decimal_mark(records: &[Vec<String>], delimiter: char) -> char {
+    let fields = || records.iter().flatten();
+    let pointed_numbers = || fields().any(|f| f.contains('.') && is_number(f));
+    let comma_numbers = || fields().any(|f| !is_number(f) && is_number(&f.replacen(',', ".", 1)));
+    if delimiter != ',' && comma_numbers() && !pointed_numbers() { ',' } else { '.' }
+}
+
+/// Whether the first record holds names: words, above numbers.
+fn is_header(records: &[Vec<String>]) -> bool {
+    let Some((first, rest)) = records.split_first() else { return false };
+    let is_data = |f: &String| f.parse::<f64>().is_ok() || is_missing(f);
+    let words = !first.iter().any(|f| f.parse::<f64>().is_ok()) && !first.iter().all(is_data);
+    words && (rest.is_empty() || rest.iter().flatten().any(|f| is_number(f)))
+}
+
+/// What stands in a cell whose number is not known.
+pub(super) fn is_missing(field: &str) -> bool {
+    ["", "-", "?", "na", "n/a", "nan", "none", "null", "."].contains(&field.trim().to_lowercase().as_str())
 }
 
 /// The names in a comment, if it holds one word for each column, none of them a number.
@@ -201,6 +227,8 @@ fn names_in_comment(comment: Option<&str>, delimiter: char, count: usize) -> Opt
 /// How a text file is laid out: found from its beginning.
 pub(super) struct Form {
     pub delimiter: char,
+    /// What stands before decimals: a point or a comma.
+    pub decimal: char,
     /// Whether the first record holds names.
     pub header: bool,
     /// The records read to find out, the names among them.
@@ -220,17 +248,21 @@ pub(super) fn form(records: &mut Records, options: &Options) -> Result<Option<Fo
             break; // records of a megabyte need no sample of 64
         }
     }
-    let Some(first) = start.first() else { return Ok(None) };
+    if start.is_empty() {
+        return Ok(None);
+    }
     let delimiter = options.delimiter.unwrap_or_else(|| sniff(&start));
-    let names = fields(&first.text, delimiter);
-    let second = start.get(1).map(|r| fields(&r.text, delimiter));
-    let header = options.header.unwrap_or_else(|| is_header(&names, second.as_ref()));
+    let mut sample: Vec<Vec<String>> = start.iter().map(|record| fields(&record.text, delimiter)).collect();
+    let decimal = decimal_mark(&sample, delimiter);
+    sample.iter_mut().flatten().for_each(|field| *field = pointed(std::mem::take(field), decimal));
+    let header = options.header.unwrap_or_else(|| is_header(&sample));
+    let names = sample.swap_remove(0);
     let names = match header {
         true => names,
         false => names_in_comment(records.comment.as_deref(), delimiter, names.len())
             .unwrap_or_else(|| vec![String::new(); names.len()]),
     };
-    Ok(Some(Form { delimiter, header, start, names }))
+    Ok(Some(Form { delimiter, decimal, header, start, names }))
 }
 
 /// Reads a table of text.
@@ -244,7 +276,7 @@ pub(super) fn read(path: &Path, bytes: &mut dyn BufRead, options: &Options) -> R
         return Err(Error::content(path, format!("line {first} has {count} fields: at most {MOST_COLUMNS} are read")));
     }
     let mut table = plain(path, form.names.into_iter().map(Column::named).collect());
-    table.delimiter = Some(form.delimiter);
+    (table.delimiter, table.decimal) = (Some(form.delimiter), form.decimal);
     let mut add = |record: &Record| {
         let cells = fields(&record.text, form.delimiter);
         if cells.len() != count {
@@ -258,8 +290,8 @@ pub(super) fn read(path: &Path, bytes: &mut dyn BufRead, options: &Options) -> R
             );
             return Err(Error::content(path, what));
         }
-        for (column, cell) in table.columns.iter_mut().zip(&cells) {
-            column.push_text(cell);
+        for (column, cell) in table.columns.iter_mut().zip(cells) {
+            column.push_text(&pointed(cell, form.decimal));
         }
         table.lines.push(record.line);
         Ok(())

@@ -1,7 +1,7 @@
 //! Writing tables: CSV, TSV (both also in gzip), Parquet and NPY, by the name of the file.
 
 use super::table::{Column, Options, Table};
-use super::text::{Form, Records, fields, form};
+use super::text::{Form, Records, fields, form, pointed};
 use crate::{Error, file};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -34,6 +34,15 @@ impl Format {
 
 /// Checks that a table can be written under a name, before hours of work that end in it.
 pub fn check_name(path: &Path) -> Result<(), Error> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        return Err(Error::content(
+            path,
+            format!("there is no folder {}: make it, or write elsewhere", folder.display()),
+        ));
+    }
+    if path.is_dir() {
+        return Err(Error::content(path, "is a folder: give the name of a file in it"));
+    }
     match Format::of(path)? {
         Format::Parquet if cfg!(not(feature = "parquet")) => {
             Err(Error::config("this build of minvel writes no Parquet files"))
@@ -56,7 +65,8 @@ pub fn write_table(path: &Path, columns: &[Column]) -> Result<(), Error> {
     file::write(path, &bytes)
 }
 
-/// Writes a table again with further columns; from text to text every field stays as it was, comments go.
+/// Writes a table again with further columns; from text to text every field stays as it was but for decimal commas, which
+/// become points, and comments go. Where a name is taken, the new column is called `NAME_2`, ….
 pub fn append_columns(source: &Path, options: &Options, path: &Path, more: &[Column]) -> Result<(), Error> {
     let table = Table::read(source, options)?;
     if let Some(column) = more.iter().find(|c| c.values.len() != table.rows()) {
@@ -65,13 +75,22 @@ pub fn append_columns(source: &Path, options: &Options, path: &Path, more: &[Col
             format!("has {rows} rows, but there are {given} values of {}: did it change meanwhile?", column.name);
         return Err(Error::content(source, what));
     }
+    let more: Vec<Column> = more.iter().map(|column| free_name(&table.columns, column)).collect();
     match (Format::of(path)?, table.delimiter) {
         (Format::Text { delimiter, gzip }, Some(_)) => {
-            let text = extended(source, options, delimiter, more)?;
+            let text = extended(source, options, delimiter, &more)?;
             file::write(path, &pack(path, text.into_bytes(), gzip)?)
         }
-        _ => write_table(path, &[name_all(table.columns).as_slice(), more].concat()),
+        _ => write_table(path, &[name_all(table.columns), more].concat()),
     }
+}
+
+/// A column under the first of `NAME`, `NAME_2`, … that others do not have.
+fn free_name(others: &[Column], column: &Column) -> Column {
+    let names = std::iter::once(column.name.clone()).chain((2..).map(|i| format!("{}_{i}", column.name)));
+    let taken = |name: &String| others.iter().any(|other| other.name == *name);
+    let name = names.into_iter().find(|name| !taken(name)).expect("there are more names than columns");
+    Column { name, ..column.clone() }
 }
 
 /// Columns with a name each: `column1`, … where there was none.
@@ -95,7 +114,7 @@ fn extended(source: &Path, options: &Options, delimiter: char, more: &[Column]) 
         &mut raw
     };
     let mut records = Records::new(source, bytes);
-    let Some(Form { delimiter: old, header, start, names }) = form(&mut records, options)? else {
+    let Some(Form { delimiter: old, decimal, header, start, names }) = form(&mut records, options)? else {
         return Err(Error::content(source, "is empty"));
     };
     let names = name_all(names.into_iter().map(Column::named).collect());
@@ -103,10 +122,10 @@ fn extended(source: &Path, options: &Options, delimiter: char, more: &[Column]) 
     line(&mut out, delimiter, names.iter().chain(more).map(|c| c.name.clone()));
     let mut row = 0;
     let mut add = |text: &str| {
-        let kept = fields(text, old);
+        let kept = fields(text, old).into_iter().map(|field| pointed(field, decimal));
         // a file that grew since it was first read keeps its first rows
         if more.iter().all(|c| row < c.values.len()) {
-            line(&mut out, delimiter, kept.into_iter().chain(more.iter().map(|c| c.text(row))));
+            line(&mut out, delimiter, kept.chain(more.iter().map(|c| c.text(row))));
         }
         row += 1;
     };
