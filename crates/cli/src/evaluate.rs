@@ -2,10 +2,11 @@
 
 use crate::Failure;
 use crate::progress::Bars;
+use crate::source::Source;
 use clap::Args;
 use minvel::Error;
-use minvel::data::{Dataset, Options, locate};
-use minvel::fit::{Evaluation, Folder, Model};
+use minvel::data::{Dataset, locate};
+use minvel::fit::{Evaluation, Folder};
 use minvel::train::Desk;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -22,6 +23,8 @@ pub struct Arguments {
     /// File of points, or the name of a known data set.
     #[arg(value_name = "DATA")]
     data: String,
+    #[command(flatten)]
+    source: Source,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -30,9 +33,12 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let begun = Instant::now();
-    let (model, coordinates) = Model::read(&Folder(arguments.folder.clone()).model()).map_err(Failure::Input)?;
+    let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let path = locate(&arguments.data).map_err(Failure::Input)?;
-    let data = Dataset::read_as(&path, &coordinates, &Options::default()).map_err(Failure::Input)?;
+    let (coordinates, options) =
+        (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
+    let data = Dataset::read_as(&path, &coordinates, &options).map_err(Failure::Input)?;
+    data.guesses.iter().for_each(|doubt| eprintln!("mind: {doubt}"));
     let bars = Bars::new("evaluate");
     let desk = Desk::new(&bars, crate::stop::on_signal(), Path::new(""), "");
     let evaluation = Evaluation::of(&model, &data.points, model.settings().seed, &desk);

@@ -1,9 +1,10 @@
 //! `minvel fit`: from a file of points to a normalised density.
 
 use crate::progress::Bars;
+use crate::source::Source;
 use crate::{Failure, place};
 use clap::Args;
-use minvel::data::{Dataset, LEAST_ROWS, Layout, Options, Request, Units, locate};
+use minvel::data::{Dataset, LEAST_ROWS, Layout, Request, Units, locate};
 use minvel::experiment::Config;
 use minvel::fit::{Fit, Folder, Settings, Summary};
 use minvel::report::{Versions, format};
@@ -88,9 +89,9 @@ pub struct Reading {
     /// Where the points live: euclidean:2, sphere:2, torus:3, hyperbolic:2, so3, product(sphere:2,euclidean:1).
     #[arg(long, value_name = "NAME")]
     manifold: Option<String>,
-    /// Columns of a point, by name or by number from 1.
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
-    columns: Option<Vec<String>>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    source: Source,
     /// Form of a point: latlon, lonlat, xyz, angles, vector, ball, hyperboloid, quaternion-wxyz, quaternion-xyzw,
     /// rotation-matrix; one for each factor of a product.
     #[arg(long, value_name = "NAME,…")]
@@ -114,11 +115,11 @@ impl Reading {
         };
         Ok(Request {
             manifold: self.manifold.clone(),
-            columns: self.columns.clone(),
+            columns: self.source.columns(),
             layout,
             units,
             trust: self.trust,
-            options: Options::default(),
+            options: self.source.options(),
         })
     }
 }
@@ -161,12 +162,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let outcome = fit.perform(&folder);
     bars.finish();
-    let summary = outcome.map_err(|error| match error {
-        Error::Interrupted => {
-            Failure::Interrupted(format!("interrupted; go on with: minvel fit --resume {}", folder.0.display()))
-        }
-        error => Failure::Work(error),
-    })?;
+    let summary = outcome.map_err(|error| place::ended(error, "fit", &folder.0))?;
     match arguments.json {
         true => println!("{}", serde_json::to_string(&summary).expect("a summary is plain data")),
         false => print!("{}", text(&summary, &folder)),

@@ -3,7 +3,7 @@
 use crate::Failure;
 use clap::Args;
 use minvel::density::Kind;
-use minvel::fit::{Folder, Model};
+use minvel::fit::Folder;
 use std::path::PathBuf;
 
 /// Say what a fitted density is made of: kernels, correction, log Z, settings.
@@ -19,7 +19,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (model, coordinates) = Model::read(&Folder(arguments.folder.clone()).model()).map_err(Failure::Input)?;
+    let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let settings = model.settings();
     if arguments.json {
         let all = serde_json::json!({
@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     println!("{coordinates}");
     println!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z().value);
-    println!("a: {} centres;", model.kernels().centres());
+    println!("a: {} centres, kernels", model.kernels().centres());
     for family in model.kernels().families() {
         let kind = match family.kind {
             Kind::Uniform => "uniform".to_string(),

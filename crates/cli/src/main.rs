@@ -16,6 +16,7 @@ mod report;
 mod reproduce;
 mod sample;
 mod score;
+mod source;
 mod stop;
 mod train;
 
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 
 /// Learn energies from data by minimum velocity learning.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "minvel", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "\
 Begin with:
   minvel fit quakes.csv --out quakes     a density, a map and an honest score from a file of points
@@ -57,6 +58,8 @@ enum Failure {
     Input(minvel::Error),
     /// Work failed.
     Work(minvel::Error),
+    /// Work failed for a reason outside; how to go on when it is mended.
+    Halted(minvel::Error, String),
     /// The user stopped it; how to go on.
     Interrupted(String),
 }
@@ -86,6 +89,10 @@ fn main() -> ExitCode {
         }
         Err(Failure::Work(error)) => {
             eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+        Err(Failure::Halted(error, advice)) => {
+            eprintln!("error: {error}\n{advice}");
             ExitCode::FAILURE
         }
         Err(Failure::Interrupted(advice)) => {

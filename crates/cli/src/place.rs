@@ -1,5 +1,6 @@
 //! Where a run is made: its folder, what was asked for, and the device.
 
+use crate::Failure;
 use minvel::{Device, DeviceError, Error, file};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,7 +32,19 @@ pub fn asked<T: DeserializeOwned>(folder: &Path, kind: &str) -> Result<T, Error>
     let path = folder.join(ASKED);
     let nothing = || Error::content(folder, format!("there is no {kind} to go on with (no {ASKED})"));
     let bytes = file::read_if_there(&path)?.ok_or_else(nothing)?;
-    serde_json::from_slice(&bytes).map_err(|e| Error::content(&path, format!("unreadable: {e}")))
+    let other = "was it begun by another command? `minvel fit --resume` goes on with fits, `minvel reproduce --resume` with others";
+    serde_json::from_slice(&bytes)
+        .map_err(|e| Error::content(&path, format!("does not tell of a {kind} ({e}); {other}")))
+}
+
+/// Why work in a folder ended early, and how the user goes on.
+pub fn ended(error: Error, command: &str, folder: &Path) -> Failure {
+    let advice = format!("go on with: minvel {command} --resume {}", folder.display());
+    match error {
+        Error::Interrupted => Failure::Interrupted(format!("interrupted; {advice}")),
+        Error::File { .. } => Failure::Halted(error, format!("when that is mended, {advice}")),
+        error => Failure::Work(error),
+    }
 }
 
 /// An error if another version began the work.

@@ -42,7 +42,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = Folder(arguments.folder.clone());
     let summary = folder.read_summary().map_err(Failure::Input)?;
-    let (model, _) = Model::read(&folder.model()).map_err(Failure::Input)?;
+    let (model, _) = folder.read_model().map_err(Failure::Input)?;
     if !arguments.centre.is_finite() || arguments.centre.abs() > 360.0 {
         return Err(Failure::Input(Error::config("--centre is a longitude from -360 to 360 degrees")));
     }

@@ -26,7 +26,7 @@ Examples:
   minvel reproduce vae --quick                       auto-encoders of digits, one table of two
   minvel reproduce circle --seeds 5 --out circle-5   one experiment, five trainings, into a folder
   minvel reproduce circle --set rate=1e-3            another learning rate; see experiments/circle.toml
-  minvel reproduce synthetic --set circle.batch=500  a setting of one of several experiments
+  minvel reproduce synthetic --set circle.rate=1e-3  a setting of one of several experiments
   minvel reproduce --resume circle-5                 go on after Ctrl-C or a power cut")]
 pub struct Arguments {
     /// Experiments or groups of them (see --list).
@@ -67,7 +67,7 @@ pub struct How {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "precision", "out", "set", "config"])]
     resume: Option<PathBuf>,
     /// With --resume: report what is finished, and begin nothing.
-    #[arg(long, requires = "resume")]
+    #[arg(long)]
     partial: bool,
     /// Change a setting of the experiment's TOML, as rate=1e-3 or learning.batch=500; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -128,6 +128,12 @@ pub fn perform(
     at_once: usize,
     command: &str,
 ) -> Result<(), Failure> {
+    if how.partial && how.resume.is_none() {
+        // clap does not ask for what the names exclude
+        return Err(Failure::Input(Error::config(
+            "--partial reports a run that was begun: name its folder by --resume",
+        )));
+    }
     place::check_device(how.device).map_err(Failure::Input)?;
     let (folder, request) = match &how.resume {
         Some(folder) => (folder.clone(), read_request(folder).map_err(Failure::Input)?),
@@ -197,17 +203,26 @@ fn resolved(entry: &Entry, arguments: &How, names: &[&str]) -> Result<Config, Er
         config.set(&format!("seeds={seeds}"))?;
     }
     for assignment in &arguments.set {
-        // `circle.batch=500` is for circle alone
+        // `circle.rate=1e-3` is for circle alone
         match assignment.split_once('.') {
             Some((first, rest)) if names.contains(&first) => {
                 if first == entry.name {
                     config.set(rest)?;
                 }
             }
-            _ => config.set(assignment)?,
+            _ => config.set(assignment).map_err(|error| of_several(error, entry, names))?,
         }
     }
     Ok(config)
+}
+
+/// An error about a setting that several experiments are given.
+fn of_several(error: Error, entry: &Entry, names: &[&str]) -> Error {
+    if names.len() == 1 {
+        return error;
+    }
+    let own: Vec<String> = names.iter().map(|name| format!("{name}.KEY")).collect();
+    Error::config(format!("{}: {error} Settings of one experiment: {}.", entry.name, own.join(", ")))
 }
 
 /// The name of the folder of a run that was given none.
@@ -243,10 +258,7 @@ fn work(jobs: &[Job], arguments: &How, at_once: usize, folder: &Path, command: &
             "there is too little in {} to report: its first units are not finished",
             folder.display()
         ))),
-        Error::Interrupted => {
-            Failure::Interrupted(format!("interrupted; go on with: minvel {command} --resume {}", folder.display()))
-        }
-        error => Failure::Work(error),
+        error => place::ended(error, command, folder),
     };
     let (screen, queue) = (Screen::new(), Mutex::new(jobs.iter()));
     let worker = || {

@@ -3,7 +3,7 @@
 use crate::Failure;
 use clap::Args;
 use minvel::data::{check_name, write_table};
-use minvel::fit::{Folder, Model};
+use minvel::fit::Folder;
 use minvel::train::Desk;
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     check_name(&arguments.out).map_err(Failure::Input)?;
-    let (model, coordinates) = Model::read(&Folder(arguments.folder.clone()).model()).map_err(Failure::Input)?;
+    let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let drawn = model.sample(arguments.number, arguments.seed, &Desk::bare());
     let columns = coordinates.table(&drawn.points).map_err(Failure::Input)?;
     write_table(&arguments.out, &columns).map_err(Failure::Work)?;

@@ -104,6 +104,10 @@ fn score(folder: &Folder) {
     let text = std::fs::read_to_string(folder.path("places.tsv")).unwrap();
     let logs: Vec<f64> = text.lines().skip(1).map(|l| l.split('\t').nth(2).unwrap().parse().unwrap()).collect();
     assert!(logs[0] > logs[1] + 2.0, "{logs:?}");
+    // The same places under other names, with decimal commas.
+    folder.file("orte.csv", "Breite;Ort;Länge\n38,0;Japan;142,0\n0,0;nirgends;-160,0\n");
+    folder.good(&["score", "run", "orte.csv", "--columns", "Breite,Länge", "--out", "orte-scored.csv"]);
+    assert_eq!(column(&folder.path("orte-scored.csv"), "log_density"), logs);
     // Other formats hold the same numbers.
     folder.good(&["score", "run", "quakes.csv", "--out", "scored.parquet"]);
     folder.good(&["score", "run", "scored.parquet", "--out", "again.csv"]);

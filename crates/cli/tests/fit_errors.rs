@@ -362,6 +362,11 @@ fn data_that_do_not_fit_the_model_are_refused_by_every_command() {
         all_refused(&folder, file, &commands, words);
     }
     all_refused(&folder, "no file", &[&["score", "run", "gone.csv", "--out", "scored.csv"]], &["gone.csv"]);
+    let nowhere: [&[&str]; 2] =
+        [&["score", "run", "quakes.csv", "--out", "no/scored.csv"], &["sample", "run", "--out", "no/drawn.csv"]];
+    all_refused(&folder, "no folder", &nowhere, &["there is no folder no"]);
+    let columns: [&[&str]; 1] = [&["evaluate", "run", "quakes.csv", "--columns", "latitude"]];
+    all_refused(&folder, "too few columns", &columns, &["1 columns", "2: latitude, longitude"]);
     let names: [&[&str]; 3] = [
         &["score", "run", "quakes.csv", "--out", "scored.xlsx"],
         &["sample", "run", "--out", "drawn.doc"],

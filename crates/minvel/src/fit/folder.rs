@@ -16,7 +16,7 @@ use super::model::{History, Model};
 use super::pages;
 use super::partition::LogZ;
 use super::settings::{Goal, Settings};
-use crate::data::{Dataset, Provenance, leaked_share};
+use crate::data::{Coordinates, Dataset, Provenance, leaked_share};
 use crate::density::Family;
 use crate::eval::Estimate;
 use crate::experiment::Config;
@@ -44,6 +44,18 @@ impl Folder {
 
     fn work(&self) -> PathBuf {
         self.0.join("work")
+    }
+
+    /// The model of a finished run, and the columns its points were.
+    pub fn read_model(&self) -> Result<(Model, Coordinates), Error> {
+        let path = self.model();
+        let what = match (path.is_file(), self.0.is_dir(), self.0.join("config.toml").is_file()) {
+            (true, ..) => return Model::read(&path),
+            (_, true, true) => "this fit is not finished (no model.safetensors): go on with `minvel fit --resume`",
+            (_, true, false) => "there is no fit in this folder (no model.safetensors)",
+            (_, false, _) => "there is no such folder: give that of a fit, which holds its model.safetensors",
+        };
+        Err(Error::content(&self.0, what))
     }
 
     /// The numbers of a finished run.
