@@ -2,30 +2,7 @@
 
 mod support;
 
-use support::{Folder, error};
-
-/// A grey PNG of 28 × 28 with stored blocks only, so that no encoder is needed.
-fn picture(shade: impl Fn(usize, usize) -> u8) -> Vec<u8> {
-    let rows: Vec<u8> =
-        (0..28).flat_map(|y| std::iter::once(0).chain((0..28).map(|x| shade(y, x)).collect::<Vec<_>>())).collect();
-    let length = rows.len() as u16;
-    let mut data = vec![0x78, 0x01, 1];
-    data.extend(length.to_le_bytes());
-    data.extend((!length).to_le_bytes());
-    data.extend(&rows);
-    let (mut a, mut b) = (1u32, 0u32);
-    rows.iter().for_each(|r| (a, b) = ((a + *r as u32) % 65521, (b + a + *r as u32) % 65521));
-    data.extend((b << 16 | a).to_be_bytes());
-    let chunk = |kind: &[u8], data: &[u8]| {
-        let body = [kind, data].concat();
-        let crc = !body.iter().fold(!0u32, |crc, byte| {
-            (0..8).fold(crc ^ *byte as u32, |c, _| if c & 1 == 1 { c >> 1 ^ 0xedb8_8320 } else { c >> 1 })
-        });
-        [&(data.len() as u32).to_be_bytes()[..], &body, &crc.to_be_bytes()].concat()
-    };
-    let header = [0, 0, 0, 28, 0, 0, 0, 28, 8, 0, 0, 0, 0];
-    [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"IHDR", &header), chunk(b"IDAT", &data), chunk(b"IEND", &[])].concat()
-}
+use support::{Folder, error, picture};
 
 /// An idx file of bytes.
 fn idx(dims: &[u32], entries: impl Iterator<Item = u8>) -> Vec<u8> {

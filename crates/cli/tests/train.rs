@@ -4,7 +4,7 @@ mod support;
 
 use std::process::Stdio;
 use std::time::Instant;
-use support::{Folder, Numbers, error};
+use support::{Folder, Numbers, error, picture};
 
 /// An idx file of bytes.
 fn idx(dims: &[u32], entries: impl Iterator<Item = u8>) -> Vec<u8> {
@@ -130,6 +130,27 @@ fn settings_that_do_not_go_together_exit_with_2_and_write_nothing() {
     assert_eq!(output.status.code(), Some(2), "{}", error(&output));
     assert!(error(&output).contains("none.safetensors"), "{}", error(&output));
     assert_eq!(folder.list("."), before, "nothing was written");
+}
+
+/// With a single test picture there are no paths between two: the figure of them once ended the program after all the work.
+#[test]
+fn a_handful_of_pictures_is_enough_and_their_size_is_asked_for() {
+    let folder = Folder::new("train-pictures");
+    std::fs::create_dir(folder.path("own")).unwrap();
+    for i in 0..12 {
+        folder.file(&format!("own/{i}.png"), picture(|y, x| (16 * i + y + x) as u8));
+    }
+    let own = ["--set", "data=own", "--set", "model.iterations=2", "--set", "evaluation.images=0", "--out", "run"];
+    let output = folder.minvel(&train("wae", &own));
+    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+    assert!(error(&output).contains("frame.side=32"), "{}", error(&output));
+    assert_eq!(folder.list("."), ["own"]);
+    folder.good(&train(
+        "wae",
+        &[&own[..], &["--set", "frame.side=16", "--set", "model.likelihood=dequantised"]].concat(),
+    ));
+    let files = folder.list("run");
+    assert!(files.contains(&"model-samples.png".into()) && !files.contains(&"model-paths.png".into()), "{files:?}");
 }
 
 /// Everything a reader sees but the times, and the parameters.

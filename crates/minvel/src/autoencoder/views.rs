@@ -67,6 +67,9 @@ impl Views<'_> {
         assert!(from.len() == to.len() && points > 1, "a path goes from an image to another, by two points or more");
         let pixels = self.model.decoder.pixels();
         let pairs = from.len() / pixels;
+        if pairs == 0 {
+            return vec![];
+        }
         let repeated = |images: &[T]| -> Vec<T> {
             images.chunks(pixels).flat_map(|image| std::iter::repeat_n(image, points)).flatten().copied().collect()
         };

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// A variational auto-encoder.
 pub const VAE: Entry = Entry {
     name: "train-vae",
-    source: "METHODS 4.6",
+    source: "as in the paper's table 1",
     about: "A variational auto-encoder of digits or pictures, with codes on any manifold",
     settings: include_str!("../../../../experiments/train-vae.toml"),
     check: |config| Ok(Box::new(Single::check(config)?)),
@@ -24,7 +24,7 @@ pub const VAE: Entry = Entry {
 /// A Wasserstein auto-encoder.
 pub const WAE: Entry = Entry {
     name: "train-wae",
-    source: "METHODS 4.7",
+    source: "as in the paper's table 2",
     about: "A Wasserstein auto-encoder of digits or pictures, with codes on any manifold",
     settings: include_str!("../../../../experiments/train-wae.toml"),
     ..VAE
@@ -111,7 +111,11 @@ impl Single {
 
 impl Experiment for Single {
     fn ready(&self) -> Result<(), Error> {
-        Gallery::new(self.source(), self.seed).check()
+        let hint = |error| match self.frame.side == 0 && !self.data.is_empty() {
+            true => Error::config(format!("{error}; for pictures of your own say their size, as frame.side=32")),
+            false => error,
+        };
+        Gallery::new(self.source(), self.seed).check().map_err(hint)
     }
 
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {

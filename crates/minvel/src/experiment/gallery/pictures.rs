@@ -104,12 +104,13 @@ impl Pictures {
                 format!("{title}: test images and, to the right of each, what becomes of them."),
                 reconstructions.plot(*image, COLUMNS),
             ),
-            figure(
-                "paths",
-                format!("{title}: along the geodesic between the codes of two test images, a path in each row."),
-                paths.plot(*image, POINTS),
-            ),
         ];
+        // a single test image has no other to go to
+        if !paths.0.is_empty() {
+            let caption =
+                format!("{title}: along the geodesic between the codes of two test images, a path in each row.");
+            figures.push(figure("paths", caption, paths.plot(*image, POINTS)));
+        }
         if let Some(sphere) = sphere {
             let caption = format!("{title}: the whole latent sphere, by longitude and height (equal areas).");
             figures.push(figure("sphere", caption, sphere.plot(*image, GLOBE.0)));
