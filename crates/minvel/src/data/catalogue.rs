@@ -213,8 +213,12 @@ impl Known {
     pub fn here(&self) -> Result<PathBuf, Error> {
         let missing = || {
             let looked: Vec<String> = roots().iter().map(|root| root.join(self.folder).display().to_string()).collect();
+            let advice = match self.files {
+                [] => format!("take it from its source ({}) and put it there", self.source),
+                _ => format!("fetch it by `minvel data fetch {} --from MIRROR`", self.name),
+            };
             Error::config(format!(
-                "the data set `{0}` is not on this machine (looked in {1}): fetch it by `minvel data fetch {0} --from MIRROR`",
+                "the data set `{}` is not on this machine (looked in {}): {advice}",
                 self.name,
                 looked.join(", ")
             ))

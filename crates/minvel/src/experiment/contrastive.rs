@@ -99,7 +99,7 @@ impl Method {
         format!("{method}.iterations={iterations}")
     }
 
-    /// J of section 8 of METHODS after 400 and 2 000 iterations, the mean of three seeds of another program.
+    /// J of the reference runs after 400 and 2 000 iterations, the mean of three seeds of another program.
     fn reference(self, iterations: u32) -> Option<f64> {
         let column = [400, 2000].iter().position(|i| *i == iterations)?;
         let steps =
@@ -281,7 +281,7 @@ impl Table {
         self.small_steps().map(excess).collect()
     }
 
-    /// The largest distance from section 8, where it has the number.
+    /// The largest distance from the reference runs, where they have the number.
     fn magnitude(&self) -> Option<Row> {
         let distance = |(method, reached): &(Method, Reached)| {
             let (ours, theirs) = (self.loss(*method), method.reference(self.iterations)?);
@@ -289,8 +289,9 @@ impl Table {
             Some((ours.mean - theirs).abs() / (OTHER_DATA + 3.0 * ours.std_error.hypot(error_of_three)))
         };
         let worst = self.reached.iter().filter_map(distance).reduce(f64::max)?;
-        let name = "largest distance from section 8, in units of 0.05 (another training set) + 3 standard errors";
-        let claim = "All methods reach the J of section 8";
+        let name =
+            "largest distance from an independent program, in units of 0.05 (another training set) + 3 standard errors";
+        let claim = "All methods reach the J of an independent program";
         Some(self.row(name, Estimate::single(worst)).claim(claim, Rule::Below(1.0)))
     }
 

@@ -240,7 +240,7 @@ impl Directions {
                  as small as the quick ones the last iterate wanders about the optimum by a KL of 1e-3."
             }
         };
-        let reference = "Reference runs (METHODS 8: 10 000 fresh samples, constant rate): on the circle KL 2e-4 to 9e-4, largest \
+        let reference = "Reference runs of another program (10 000 fresh samples, constant rate): on the circle KL 2e-4 to 9e-4, largest \
                          error of the log density 0.05 to 0.07, loss −0.504 to −0.514; on the sphere KL 8e-4 to 1e-3, error \
                          0.09 to 0.43, loss −2.56 to −2.60.";
         vec![rate.to_string(), reference.to_string()]

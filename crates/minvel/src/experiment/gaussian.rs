@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// The line in the list.
 pub const ENTRY: Entry = Entry {
     name: "gaussian",
-    source: "METHODS 1.4",
+    source: "a closed form",
     about: "Mean and variance of the minimum-velocity loss of a Gaussian against their closed forms",
     settings: include_str!("../../../../experiments/gaussian.toml"),
     check: |config| Ok(Box::new(Gaussian::check(config)?)),

@@ -279,7 +279,7 @@ impl Comparison {
             ),
             "Table `corrected`: tanh in all networks, exact von Mises–Fisher samples with unbiased gradients, charts drawn \
              independently of the state in spherical annealing. Table `replicate`: explicit posteriors with ReLU and the official \
-             sampler and gradient, spherical annealing in the chart of the state, which over-estimates log p(x) (METHODS 4.6, 5)."
+             sampler and gradient, spherical annealing in the chart of the state, which over-estimates log p(x)."
                 .into(),
         ];
         findings.notes.extend(divergences(cells));

@@ -1,4 +1,4 @@
-//! What the paper, section 8 of METHODS and theory say about the numbers, as rows with rules.
+//! What the paper, reference runs of another program and theory say about the numbers, as rows with rules.
 
 use super::measure::{Bias, Measured, over_models};
 use super::{At, BiasVariance, Learnt};
@@ -7,13 +7,13 @@ use crate::report::{Row, Rule};
 
 /// The noise may make up this share of a bound that counts as resolved.
 const RESOLVED: f64 = 0.25;
-/// Noises for each point in the runs of section 8 of METHODS.
+/// Noises for each point in the reference runs: those of another program, in f64.
 const REFERENCE_NOISES: f64 = 20_000.0;
-/// J of section 8 after 400 iterations (three seeds gave −0.847, −0.846, −0.855).
+/// J of the reference runs after 400 iterations (three seeds gave −0.847, −0.846, −0.855).
 const REFERENCE_LOSS: f64 = -0.85;
-/// Variances of SSM and SSM-VR in section 8.
+/// Variances of SSM and SSM-VR in the reference runs.
 const REFERENCE_SLICED: [f64; 2] = [4.55, 5.66];
-/// Section 8 of METHODS, one model of another program: ε; bias² of MVL and DSM; variances of MVL with and without control
+/// The reference runs, one model: ε; bias² of MVL and DSM; variances of MVL with and without control
 /// variate, of DSM with and without.
 const REFERENCE: [(f64, [f64; 6]); 7] = [
     (1e-5, [1.2e-9, 2.3e-9, 5.664, 3.96e5, 5.664, 9.99e9]),
@@ -60,7 +60,7 @@ impl Claims<'_> {
         let loss = over_models(&learnt.losses);
         let near = Rule::Within { of: REFERENCE_LOSS, by: 0.05 };
         self.row_of_all("J of the energy learnt, on fresh data", loss)
-            .claim("Training reaches the J of section 8", near)
+            .claim("Training reaches the J of an independent program", near)
     }
 
     fn variances(&self) -> Vec<Row> {
@@ -146,7 +146,7 @@ impl Claims<'_> {
         vec![test("MVL", &at.mvl, 0.48), test("DSM", &at.dsm, 0.19)]
     }
 
-    /// The largest factor between our numbers and those of section 8, column by column.
+    /// The largest factor between our numbers and those of the reference runs, column by column.
     fn magnitudes(&self) -> Vec<Row> {
         let common: Vec<(&At, [f64; 6])> = self
             .table
@@ -157,8 +157,8 @@ impl Claims<'_> {
         let row = |name: &str, factors: Vec<f64>| {
             // of nothing, NaN: the claim then does not hold
             let worst = factors.iter().copied().reduce(f64::max).unwrap_or(f64::NAN);
-            let claim = format!("The {name} is that of section 8, over {} step sizes", factors.len());
-            self.row(&format!("largest factor to section 8, {name}"), Estimate::single(worst))
+            let claim = format!("The {name} is that of an independent program, over {} step sizes", factors.len());
+            self.row(&format!("largest factor to an independent program, {name}"), Estimate::single(worst))
                 .claim(&claim, Rule::Below(2.0))
         };
         let variance = |name: &str, column: usize, pick: Pick| {
