@@ -29,6 +29,7 @@ enum What {
     /// It learns to draw digits from codes on a manifold, and to tell the law of the code from the digit; what keeps codes
     /// near the prior is an energy learnt at minimum velocity, or a divergence where the posterior has a density. The folder
     /// gets report.html, the figures, and models/model.safetensors.
+    #[command(term_width = 0)] // the settings can be copied to a file
     #[command(after_long_help = concat!(
         "Examples:\n",
         "  minvel train vae --quick                                  digits in two minutes\n",
@@ -44,6 +45,7 @@ enum What {
     ///
     /// One code for each digit; the codes of all digits together are pulled to the prior. The folder gets report.html, the
     /// figures, and models/model.safetensors.
+    #[command(term_width = 0)] // the settings can be copied to a file
     #[command(after_long_help = concat!(
         "Examples:\n",
         "  minvel train wae --quick                                  digits in two minutes\n",

@@ -132,6 +132,18 @@ fn settings_that_do_not_go_together_exit_with_2_and_write_nothing() {
     assert_eq!(folder.list("."), before, "nothing was written");
 }
 
+#[test]
+fn settings_of_the_help_are_a_file_of_settings() {
+    let folder = Folder::new("train-help");
+    for what in ["vae", "wae"] {
+        let help = folder.good(&["train", what, "--help"]);
+        let settings = help.split_once("for --config:\n\n").unwrap().1;
+        folder.file("own.toml", settings);
+        let output = folder.minvel(&["train", what, "--config", "own.toml", "--set", "data=nowhere"]);
+        assert!(error(&output).contains("nowhere: has no file"), "{}", error(&output));
+    }
+}
+
 /// With a single test picture there are no paths between two: the figure of them once ended the program after all the work.
 #[test]
 fn a_handful_of_pictures_is_enough_and_their_size_is_asked_for() {
