@@ -27,7 +27,7 @@ fn main() {
     updates.initialise(&mut state);
     program.run_steps(&mut state, &[], 1, 0..steps);
     println!(
-        "loss {:.3}; the least possible is −I(p) = {:.3}",
+        "loss of the last 1000 points {:.1}; its mean is at least −I(p) = {:.2}",
         program.output(0)[0],
         -truth.information.unwrap_or(f64::NAN)
     );
