@@ -157,3 +157,16 @@ fn the_font_knows_the_signs_of_mathematics() {
         assert!(Plot::can_write(sign), "{sign}");
     }
 }
+
+/// The figure of `recovery` once had one number on its whole scale.
+#[test]
+fn a_scale_with_one_power_of_ten_numbers_its_multiples() {
+    let page = |low: f64, high: f64| {
+        let series = Series::new("KL", "model").values([(1.0, low), (2.0, high)]);
+        Plot::Lines(Lines::new("", Axis::linear("x"), Axis::log("y")).with(series)).svg(Theme::Paper)
+    };
+    let narrow = page(0.003, 0.05);
+    assert!(["5·10⁻³", "10⁻²", "2·10⁻²"].iter().all(|number| narrow.contains(number)));
+    assert!(["2", "5", "10", "20"].iter().all(|number| page(1.5, 30.0).contains(&format!(">{number}<"))));
+    assert!(!page(1e-5, 1.0).contains("2·10"), "powers of ten are enough");
+}

@@ -162,7 +162,7 @@ impl Experiment for Recovery {
         let mut panel = Lines::new(
             "",
             Axis::linear("mixtures, from the best found to the worst").every(1.0),
-            Axis::log("KL(truth‖model) [nats]"),
+            Axis::log("KL(truth‖model) (nats)"),
         );
         for name in &self.manifolds {
             let mut found = vec![];

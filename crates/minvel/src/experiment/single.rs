@@ -133,7 +133,8 @@ impl Experiment for Single {
                 rows.push(row("−log p(x) of test images, importance-weighted bound", bound));
             }
         }
-        let caption = "Loss of encoder and decoder, mean over seeds.";
+        let caption = "Loss of encoder and decoder, mean over seeds. Where an energy pulls the codes it lacks the logarithm of \
+                       that energy's Z: its trend means something, its value does not.";
         let mut figures = trained.figures(&cell);
         figures.push(Figure::new("learning", caption, curves("", &[(&cell, &trained)])));
         let mut notes: Vec<String> = trained.training.divergences.iter().map(ToString::to_string).collect();

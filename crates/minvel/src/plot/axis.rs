@@ -127,9 +127,11 @@ impl Ruler {
         (ticks.len() >= 3).then_some(ticks)
     }
 
-    /// Powers of ten; between them, if there is room, the other digits without number.
+    /// Powers of ten; between them, if there is room, the other digits, of which 2 and 5 have numbers where a single power
+    /// would be no scale.
     fn decades(&self, count: usize) -> Vec<Tick> {
         let (first, last) = (self.low.ceil() as i32, self.high.floor() as i32);
+        let alone = first >= last && count > 2;
         let every = ((last - first + 1) as usize).div_ceil(count.max(1)).max(1) as i32;
         let mut ticks = vec![];
         for decade in first - 1..=last {
@@ -138,9 +140,10 @@ impl Ruler {
                 ticks.push(Tick { place: self.at(decade as f64), label: numbered.then(|| power(decade)) });
             }
             if every == 1 {
-                let digits = (2..10).map(|d| decade as f64 + (d as f64).log10());
-                let shown = digits.filter(|m| *m >= self.low && *m <= self.high);
-                ticks.extend(shown.map(|m| Tick { place: self.at(m), label: None }));
+                let digits = (2..10).map(|d| (d, decade as f64 + f64::from(d).log10()));
+                let shown = digits.filter(|(_, m)| *m >= self.low && *m <= self.high);
+                let label = |d: i32| (alone && (d == 2 || d == 5)).then(|| multiple(d, decade));
+                ticks.extend(shown.map(|(d, m)| Tick { place: self.at(m), label: label(d) }));
             }
         }
         ticks
@@ -163,6 +166,14 @@ impl Ruler {
             Tick { place: self.place(x), label: Some(label) }
         };
         (first..=last).map(tick).collect()
+    }
+}
+
+/// d·10ⁿ.
+fn multiple(digit: i32, exponent: i32) -> String {
+    match exponent {
+        0 | 1 => (digit * 10i32.pow(exponent as u32)).to_string(),
+        _ => format!("{digit}·{}", power(exponent)),
     }
 }
 

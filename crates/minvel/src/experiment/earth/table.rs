@@ -171,7 +171,7 @@ impl Table {
             "Held-out negative log-likelihood per row, {title}, in nats: lower is better. {count} with 95 % of normal \
              errors; the published ± is taken for a standard error, its splits are others."
         );
-        let axis = Axis::linear("negative log-likelihood per test row [nats]");
+        let axis = Axis::linear("negative log-likelihood per test row (nats)");
         Figure::new(self.set.name, &caption, Plot::Ranking(Ranking { title: title.to_string(), x: axis, entries }))
     }
 }

@@ -176,7 +176,7 @@ pub(in crate::experiment) fn dash_of(latent: &str) -> Dash {
 /// Learning curves of several cells.
 pub(in crate::experiment) fn curves(title: &str, cells: &[(&Cell, &Trained)]) -> Plot {
     let x = Axis::linear("iterations");
-    let mut lines = Lines::new(title, x, Axis::linear("loss of encoder and decoder on a batch [nats]"));
+    let mut lines = Lines::new(title, x, Axis::linear("loss of encoder and decoder on a batch (nats)"));
     for (cell, trained) in cells {
         let mean = |look: &Look| (f64::from(look.step), look.loss.iter().sum::<f64>() / look.loss.len() as f64);
         let series = Series::new(&cell.title, &cell.method).dashed(cell.dash);

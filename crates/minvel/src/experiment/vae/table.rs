@@ -144,7 +144,7 @@ impl Table {
     /// Ours and the paper's, one below another.
     pub fn figure(&self) -> Figure {
         let entry = |v: &Value| (v.place.title(), v.place.method(), v.nll(), v.place.paper());
-        let plot = beside_paper("−log p(x) of test digits [nats]", self.values.iter().map(entry));
+        let plot = beside_paper("−log p(x) of test digits (nats)", self.values.iter().map(entry));
         let caption = format!(
             "Table `{}`: −log p(x) of each cell and, below it, the paper's; whiskers are 95 % intervals of the mean over seeds.",
             self.version.name()
