@@ -8,7 +8,7 @@ use minvel::data::{Images, catalogue};
 use minvel::eval::{Features, Gathering, Inception, Lenet, Statistics};
 use minvel::report::format;
 use minvel::train::{Desk, Observer};
-use minvel::{Device, Error};
+use minvel::{Device, Error, file};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -199,6 +199,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let what = format!("{}: statistics are written as .npz", path.display());
         return Err(Failure::Input(Error::config(what)));
     }
+    arguments.save.as_deref().map_or(Ok(()), file::check_place).map_err(Failure::Input)?;
     let begun = Instant::now();
     let names = std::iter::once(&arguments.reference).chain(&arguments.samples);
     let sources = names.clone().map(|name| Source::of(name)).collect::<Result<Vec<_>, _>>().map_err(Failure::Input)?;
@@ -231,7 +232,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         eprintln!("left out: {} {}", file.path.display(), file.why);
     }
     if !skipped.is_empty() {
-        eprintln!("{} images were left out", skipped.len());
+        let images = if skipped.len() == 1 { "image was" } else { "images were" };
+        eprintln!("{} {images} left out", skipped.len());
     }
     if let Some(fid) = &fid {
         println!("FID {fid}");

@@ -87,6 +87,7 @@ fn what_cannot_be_compared_is_refused_before_any_work() {
     refused(&["cifar10:train", "cifar10:test"], "`cifar10` is not on this machine");
     refused(&["mnist:none", "mnist:test"], "there are no images `mnist:none`");
     refused(&["broken.npz", "--save", "out.csv"], "out.csv: statistics are written as .npz");
+    refused(&["broken.npz", "--save", "no/out.npz"], "there is no folder no");
     refused(&["broken.npz"], "<B>");
     std::fs::create_dir(folder.path("one")).unwrap();
     folder.file("one/a.png", picture(|y, _| y as u8));

@@ -28,6 +28,18 @@ pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), Error> {
     })
 }
 
+/// Checks that a file has a folder to lie in, before work that ends in it.
+pub fn check_place(path: &Path) -> Result<(), Error> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        let what = format!("there is no folder {}: make it, or write elsewhere", folder.display());
+        return Err(Error::content(path, what));
+    }
+    match path.is_dir() {
+        true => Err(Error::content(path, "is a folder: give the name of a file in it")),
+        false => Ok(()),
+    }
+}
+
 /// Reads a file that may not be there.
 pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match fs::read(path) {

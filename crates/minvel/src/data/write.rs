@@ -34,15 +34,7 @@ impl Format {
 
 /// Checks that a table can be written under a name, before hours of work that end in it.
 pub fn check_name(path: &Path) -> Result<(), Error> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-        return Err(Error::content(
-            path,
-            format!("there is no folder {}: make it, or write elsewhere", folder.display()),
-        ));
-    }
-    if path.is_dir() {
-        return Err(Error::content(path, "is a folder: give the name of a file in it"));
-    }
+    file::check_place(path)?;
     match Format::of(path)? {
         Format::Parquet if cfg!(not(feature = "parquet")) => {
             Err(Error::config("this build of minvel writes no Parquet files"))
