@@ -62,17 +62,17 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.action {
         Action::List { json } => {
             if json {
-                println!("{}", json!({ "sets": LIST.iter().map(describe).collect::<Vec<_>>() }));
+                say!("{}", json!({ "sets": LIST.iter().map(describe).collect::<Vec<_>>() }));
             } else {
-                print!("{}", list());
+                crate::out::put(format_args!("{}", list()));
             }
             Ok(())
         }
         Action::Path { name, json } => {
             let path = path(&name).map_err(Failure::Input)?;
             match json {
-                true => println!("{}", json!({ "name": name, "path": path })),
-                false => println!("{}", path.display()),
+                true => say!("{}", json!({ "name": name, "path": path })),
+                false => say!("{}", path.display()),
             }
             Ok(())
         }
@@ -140,8 +140,8 @@ fn fetch_set(name: &str, from: &str, to: Option<PathBuf>, json: bool) -> Result<
     }
     let path = known.path_in(&root);
     match json {
-        true => println!("{}", json!({ "name": name, "path": path, "bytes": known.bytes(), "received": received })),
-        false => println!("{}", path.display()),
+        true => say!("{}", json!({ "name": name, "path": path, "bytes": known.bytes(), "received": received })),
+        false => say!("{}", path.display()),
     }
     Ok(())
 }

@@ -11,11 +11,11 @@ pub struct Arguments {}
 /// Runs the command.
 pub fn run(_: &Arguments) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    println!("cpu     {cores} threads");
+    say!("cpu     {cores} threads");
     match minvel::cards() {
-        Ok(cards) if cards.is_empty() => println!("cuda    no NVIDIA GPU was found"),
-        Ok(cards) => cards.iter().for_each(|card| println!("{}", line(card))),
-        Err(why) => println!("cuda    none: {why}"),
+        Ok(cards) if cards.is_empty() => say!("cuda    no NVIDIA GPU was found"),
+        Ok(cards) => cards.iter().for_each(|card| say!("{}", line(card))),
+        Err(why) => say!("cuda    none: {why}"),
     }
     Ok(())
 }

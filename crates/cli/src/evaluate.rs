@@ -55,18 +55,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         all["distinct_rows"] = data.distinct_rows().into();
         all["leaked_share"] = known.into();
         all["seconds"] = begun.elapsed().as_secs_f64().into();
-        println!("{all}");
+        say!("{all}");
         return Ok(());
     }
-    println!(
-        "{} rows ({} distinct), {:.1} % of them known to the model",
-        data.rows(),
-        data.distinct_rows(),
-        100.0 * known
-    );
-    print!("\n{}", scores("NLL (nats, lower is better)", &evaluation));
+    say!("{} rows ({} distinct), {:.1} % of them known to the model", data.rows(), data.distinct_rows(), 100.0 * known);
+    crate::out::put(format_args!("\n{}", scores("NLL (nats, lower is better)", &evaluation)));
     let fitness = evaluation.goodness;
-    println!("\nlog Z {}; Stein test on {} rows: p = {:.3}", model.log_z().value, fitness.points, fitness.p_value);
+    say!("\nlog Z {}; Stein test on {} rows: p = {:.3}", model.log_z().value, fitness.points, fitness.p_value);
     Ok(())
 }
 

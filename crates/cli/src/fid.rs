@@ -225,7 +225,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let skipped: Vec<&Skipped> = measured.iter().flat_map(|m| &m.skipped).collect();
     let seconds = begun.elapsed().as_secs_f64();
     if arguments.json {
-        println!("{}", json!({ "fid": fid, "skipped": skipped, "saved": arguments.save, "seconds": seconds }));
+        say!("{}", json!({ "fid": fid, "skipped": skipped, "saved": arguments.save, "seconds": seconds }));
         return Ok(());
     }
     for file in skipped.iter().take(10) {
@@ -236,15 +236,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         eprintln!("{} {images} left out", skipped.len());
     }
     if let Some(fid) = &fid {
-        println!("FID {fid}");
+        say!("FID {fid}");
         let few = [fid.reference, fid.samples].into_iter().filter(|n| (1..10000).contains(n)).min();
         if let Some(few) = few {
-            println!("With {few} images it is much larger than with 50000: compare only with distances of as many.");
+            say!("With {few} images it is much larger than with 50000: compare only with distances of as many.");
         }
     }
     if let Some(path) = &arguments.save {
-        println!("Statistics of {} images: {}", first.count, path.display());
+        say!("Statistics of {} images: {}", first.count, path.display());
     }
-    println!("{}", format::duration(seconds));
+    say!("{}", format::duration(seconds));
     Ok(())
 }

@@ -164,8 +164,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     bars.finish();
     let summary = outcome.map_err(|error| place::ended(error, "fit", &folder.0))?;
     match arguments.json {
-        true => println!("{}", serde_json::to_string(&summary).expect("a summary is plain data")),
-        false => print!("{}", text(&summary, &folder)),
+        true => say!("{}", serde_json::to_string(&summary).expect("a summary is plain data")),
+        false => crate::out::put(format_args!("{}", text(&summary, &folder))),
     }
     Ok(())
 }

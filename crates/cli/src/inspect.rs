@@ -26,12 +26,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "coordinates": coordinates, "centres": model.kernels().centres(), "kernels": model.kernels().families(),
             "share": model.share(), "log_z": model.log_z().value, "partition": model.log_z(), "settings": settings,
         });
-        println!("{all}");
+        say!("{all}");
         return Ok(());
     }
-    println!("{coordinates}");
-    println!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z().value);
-    println!("a: {} centres, kernels", model.kernels().centres());
+    say!("{coordinates}");
+    say!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z().value);
+    say!("a: {} centres, kernels", model.kernels().centres());
     for family in model.kernels().families() {
         let kind = match family.kind {
             Kind::Uniform => "uniform".to_string(),
@@ -42,9 +42,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 format!("shaped by {count} neighbours, variance × {factor}")
             }
         };
-        println!("   {:5.1} %  {kind}", 100.0 * family.share);
+        say!("   {:5.1} %  {kind}", 100.0 * family.share);
     }
     let objective = serde_json::to_value(settings.objective).expect("a name");
-    println!("f: mean of {} networks {:?}, objective {objective}", settings.seeds, settings.network.hidden);
+    say!("f: mean of {} networks {:?}, objective {objective}", settings.seeds, settings.network.hidden);
     Ok(())
 }

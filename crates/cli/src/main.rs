@@ -2,6 +2,9 @@
 //!
 //! Exit status: 0 done, 1 failed while working, 2 bad input (nothing was written), 130 interrupted (can be resumed).
 
+#[macro_use]
+mod out;
+
 mod claims;
 mod data;
 mod devices;

@@ -64,8 +64,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         written.extend(figure.write(&out).map_err(Failure::Work)?);
     }
     match arguments.json {
-        true => println!("{}", serde_json::json!({ "files": written })),
-        false => written.iter().for_each(|path| println!("Written: {}", path.display())),
+        true => say!("{}", serde_json::json!({ "files": written })),
+        false => written.iter().for_each(|path| say!("Written: {}", path.display())),
     }
     Ok(())
 }

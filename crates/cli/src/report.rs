@@ -23,11 +23,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let report = Report::read(&arguments.folder.join("report.json")).map_err(Failure::Input)?;
     if arguments.json {
-        println!("{}", serde_json::to_string(&report).expect("a report is plain data"));
+        say!("{}", serde_json::to_string(&report).expect("a report is plain data"));
         return Ok(());
     }
     let out = arguments.out.as_ref().unwrap_or(&arguments.folder);
     report.write(out).map_err(Failure::Work)?;
-    println!("Report: {}", out.join("report.html").display());
+    say!("Report: {}", out.join("report.html").display());
     Ok(())
 }

@@ -103,7 +103,7 @@ struct Job {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     if arguments.list {
-        print!("{}", list());
+        crate::out::put(format_args!("{}", list()));
         return Ok(());
     }
     let mut entries: Vec<&Entry> = vec![];
@@ -146,13 +146,13 @@ pub fn perform(
     let at_once = at_once.min(jobs.len());
     let reports = work(&jobs, how, at_once, &folder, command)?;
     let whole = conclude(&request, reports, &folder, at_once > 1).map_err(Failure::Work)?;
-    print!("{}", claims::table(&whole));
+    crate::out::put(format_args!("{}", claims::table(&whole)));
     if whole.timings.len() > 1 && jobs.len() > 1 {
         let times: Vec<String> =
             whole.timings.iter().map(|t| format!("{} {}", t.name, format::duration(t.seconds))).collect();
-        println!("Times: {}.", times.join(", "));
+        say!("Times: {}.", times.join(", "));
     }
-    println!("Report: {}", folder.join("report.html").display());
+    say!("Report: {}", folder.join("report.html").display());
     Ok(())
 }
 

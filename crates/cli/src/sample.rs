@@ -43,17 +43,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 "rows": arguments.number, "acceptance": drawn.acceptance, "moved": drawn.moved,
                 "importance_efficiency": model.log_z().efficiency, "out": arguments.out,
             });
-            println!("{all}");
+            say!("{all}");
         }
         false => {
-            println!(
+            say!(
                 "{} points; acceptance {:.2}, {:.1} % of the chains moved; importance weights {:.0} % efficient",
                 arguments.number,
                 drawn.acceptance,
                 100.0 * drawn.moved,
                 100.0 * model.log_z().efficiency
             );
-            println!("Written: {}", arguments.out.display());
+            say!("Written: {}", arguments.out.display());
         }
     }
     Ok(())

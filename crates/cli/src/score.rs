@@ -51,11 +51,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let all = serde_json::json!({
                 "rows": data.rows(), "log_density": mean, "log_z": model.log_z().value, "out": arguments.out,
             });
-            println!("{all}");
+            say!("{all}");
         }
         false => {
-            println!("{} rows, mean log density {mean} nats, log Z {}", data.rows(), model.log_z().value);
-            println!("Written: {}", arguments.out.display());
+            say!("{} rows, mean log density {mean} nats, log Z {}", data.rows(), model.log_z().value);
+            say!("Written: {}", arguments.out.display());
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The command line: exit status, messages, and nothing half-written.
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn minvel(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_minvel")).args(arguments).output().unwrap()
@@ -64,6 +64,17 @@ fn a_run_keeps_its_precision() {
     let message = String::from_utf8_lossy(&refused.stderr).to_string();
     assert!(refused.status.code() == Some(2) && message.contains("run.json") && message.contains("f16"), "{message}");
     std::fs::remove_dir_all(&out).unwrap();
+}
+
+/// `minvel reproduce --list | head` once ended in a panic.
+#[test]
+fn readers_may_stop_reading() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minvel"));
+    let mut child =
+        command.args(["reproduce", "--list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -64,12 +64,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     std::fs::remove_dir_all(&place).map_err(|e| Failure::Work(Error::file(&place, "remove", e)))?;
     let (origin, seconds) = (&network.origin, desk.seconds());
     match arguments.json {
-        true => println!("{}", json!({ "out": out, "sha256": network.sha256(), "seconds": seconds, "origin": origin })),
+        true => say!("{}", json!({ "out": out, "sha256": network.sha256(), "seconds": seconds, "origin": origin })),
         false => {
             let percent = |share: f64| format!("{:.2} %", 100.0 * share);
             let (test, held_out) = (percent(origin.test_error), percent(origin.held_out_error));
-            println!("test error {test}, held-out error {held_out} after {} steps", origin.steps);
-            println!("{}. Weights: {}", format::duration(seconds), out.display());
+            say!("test error {test}, held-out error {held_out} after {} steps", origin.steps);
+            say!("{}. Weights: {}", format::duration(seconds), out.display());
         }
     }
     Ok(())

@@ -1,0 +1,23 @@
+//! What is printed, for readers that may stop reading, as `head` does.
+
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write};
+use std::process::exit;
+
+/// Prints a line.
+macro_rules! say {
+    ($($text:tt)*) => { $crate::out::put(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// Prints text; ends the program quietly where nobody reads it any more.
+pub fn put(text: Arguments) {
+    let mut out = io::stdout().lock();
+    match out.write_fmt(text).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => exit(0),
+        Err(e) => {
+            eprintln!("error: cannot print: {e}");
+            exit(1)
+        }
+    }
+}
