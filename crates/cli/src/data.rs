@@ -4,8 +4,8 @@ mod fetch;
 
 use crate::Failure;
 use clap::{Args, Subcommand};
+use minvel::Error;
 use minvel::data::catalogue::{self, Known, LIST};
-use minvel::{Error, file};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -133,7 +133,6 @@ fn fetch_set(name: &str, from: &str, to: Option<PathBuf>, json: bool) -> Result<
     let root = to.or_else(catalogue::cache).ok_or_else(no_cache).map_err(Failure::Input)?;
     let mirror = fetch::Mirror::new(from).map_err(Failure::Input)?;
     let folder = root.join(known.folder);
-    file::create_folder(&folder).map_err(Failure::Work)?;
     let mut received = 0;
     for known_file in known.files {
         received += fetch::file(&mirror, known.folder, known_file, &folder).map_err(Failure::Work)?;

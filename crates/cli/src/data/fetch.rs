@@ -118,6 +118,7 @@ pub fn file(mirror: &Mirror, below: &str, known: &KnownFile, folder: &Path) -> R
     }
     if have < known.bytes || have == 0 {
         let rest = mirror.open(&format!("{below}/{}", known.name), have)?;
+        file::create_folder(folder)?;
         received = save(rest, &part, known)?;
         have = fs::metadata(&part).map_err(|e| Error::file(&part, "read", e))?.len();
     }
