@@ -7,6 +7,10 @@
 //! Conventions everywhere: p ∝ exp(−E); `log_prob` only for normalised densities; score = ∇ log p = −∇E; randomness is
 //! an argument (a stream of the program); all formulas are expressions of [`minvel_engine`], so they can be
 //! differentiated, compiled and run for many replicas at once.
+//!
+//! Sources are keys of `docs/bibliography.bib`. `METHODS 4.7` and `F12` are sections and facts of the project's own list of
+//! formulas, which is kept beside the repository; what is used of it is written out where it is cited, and facts are stated
+//! by the tests that check them.
 
 pub mod autoencoder;
 pub mod data;
