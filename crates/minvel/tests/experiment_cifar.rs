@@ -69,6 +69,11 @@ fn the_sweep_of_cifar_comes_out_the_same_however_often_it_is_interrupted() {
     for file in ["reference.npz", "velocity-2-4.safetensors", "velocity-2-8.safetensors", "velocity-2.safetensors"] {
         assert!(kept.join(file).is_file(), "{file} is missing");
     }
+    // Statistics that were lost are asked for, with what to do.
+    std::fs::remove_file(kept.join("reference.npz")).unwrap();
+    std::fs::remove_file(scratch.path("whole").join("units/velocity-2.fid.json")).unwrap();
+    let lost = perform(&config, "cifar", &scratch.path("whole"), &Silent, Stop::default()).unwrap_err().to_string();
+    assert!(lost.contains("reference.npz") && lost.contains("delete units/reference.json"), "{lost}");
     // The twin: another seed is another sweep.
     config.set("seed=5").unwrap();
     let other = perform(&config, "cifar", &scratch.path("other"), &Silent, Stop::default()).unwrap();

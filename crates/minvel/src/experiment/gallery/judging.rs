@@ -49,6 +49,12 @@ impl Judging {
         desk: &Desk,
         before: usize,
     ) -> Result<Vec<Fid>, Error> {
+        if !reference.is_file() {
+            let unit = reference.file_stem().unwrap_or_default().display();
+            let what =
+                format!("is not there, though it was computed before: delete units/{unit}.json to compute it again");
+            return Err(Error::content(reference, what));
+        }
         let (model, reference) = (cell.model()?, Statistics::read(reference)?);
         let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
         let samples = views.samples(&mut state, self.samples);
