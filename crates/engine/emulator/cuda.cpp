@@ -1,13 +1,15 @@
 // The CUDA driver, played by the processor: as much of it as the engine calls. Work is done when it is asked for, one kernel at
-// a time.
+// a time. After each piece of memory comes a page that nobody may touch.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
+#include <map>
 #include <mutex>
 #include <string>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
 
@@ -35,7 +37,13 @@ struct Config {
   unsigned count;
 };
 
+struct Mapping {
+  void* start;
+  size_t bytes;
+};
+
 static std::mutex card;
+static std::map<uint64_t, Mapping> mappings;
 static Stream own;
 static Stream* of(Stream* stream) { return stream == nullptr ? &own : stream; }
 
@@ -63,10 +71,20 @@ int cuCtxSetCurrent(void*) { return 0; }
 int cuGetErrorString(int, const char** text) { return *text = "the emulated card refused", 0; }
 
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
-  *address = (uint64_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
-  return *address == 0 ? 2 : 0;
+  const size_t page = sysconf(_SC_PAGESIZE), own = (bytes + 15) / 16 * 16, whole = (own + page - 1) / page * page + page;
+  void* start = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED || mprotect((char*)start + whole - page, page, PROT_NONE) != 0) return 2;
+  *address = (uint64_t)start + whole - page - own;
+  std::lock_guard<std::mutex> lock(card);
+  mappings[*address] = {start, whole};
+  return 0;
 }
-int cuMemFree_v2(uint64_t address) { return free((void*)address), 0; }
+int cuMemFree_v2(uint64_t address) {
+  std::lock_guard<std::mutex> lock(card);
+  const Mapping mapping = mappings.at(address);
+  mappings.erase(address);
+  return munmap(mapping.start, mapping.bytes);
+}
 int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t count) { return memset((void*)to, value, count), 0; }
 int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void*) {
   for (size_t i = 0; i < count; i++) ((unsigned*)to)[i] = value;

@@ -1,8 +1,9 @@
 // What kernels are compiled with on a processor: the words of CUDA that they use, and a scheduler that runs the threads of a
 // block one after another, each until it waits for others. Blocks run one after another too.
 //
-// Stricter than a card: shared memory starts as NaN, copies arrive when they are waited for and not before, and threads that
-// wait for each other in different places end the program.
+// Stricter than a card: shared memory starts as NaN and ends where the kernel said, copies arrive when they are waited for and not
+// before, threads that wait for each other in different places end the program, and every other block runs its threads from the
+// last to the first, so that who relies on an order finds another one.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,10 +98,11 @@ static void multiply(Product& p) {
 }
 
 // Runs a warp until its threads wait for the block or are done.
-static void run_warp(int warp) {
+static void run_warp(int warp, bool backwards) {
   for (;;) {
     int waiting = 0, left = 0;
-    for (int i = warp * WARP; i < (warp + 1) * WARP; i++) {
+    for (int lane = 0; lane < WARP; lane++) {
+      const int i = warp * WARP + (backwards ? WARP - 1 - lane : lane);
       if (threads[i].state == READY) {
         threadIdx.x = i;
         emulated_switch(&scheduler, threads[i].stack);
@@ -119,10 +121,10 @@ static void run_warp(int warp) {
   }
 }
 
-static void run_block(char* stacks) {
+static void run_block(char* stacks, bool backwards) {
   for (int i = 0; i < THREADS_OF_BLOCK; i++) begin(threads[i], stacks + (size_t)i * STACK);
   for (bool left = true; left;) {
-    for (int warp = 0; warp < WARPS; warp++) run_warp(warp);
+    for (int warp = 0; warp < WARPS; warp++) run_warp(backwards ? WARPS - 1 - warp : warp, backwards);
     left = false;
     for (Thread& thread : threads) {
       left |= thread.state == AT_BLOCK;

@@ -16,8 +16,16 @@ extern "C" __attribute__((visibility("default"))) size_t emulated_stacks() { ret
 extern "C" __attribute__((visibility("default"))) void emulated_run(unsigned blocks, unsigned shared, void** arguments, char* stacks) {
   emulated::given = arguments;
   emulated::body = emulated::run_kernel;
-  for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
+  memset(memory, 0xff, sizeof memory);
+  // The last block first: what a kernel computes must not depend on what it computes elsewhere.
+  for (unsigned left = blocks; left > 0; left--) {
+    blockIdx.x = left - 1;
     memset(memory, 0xff, shared);
-    emulated::run_block(stacks);
+    emulated::run_block(stacks, blockIdx.x % 2 == 1);
   }
+  for (size_t i = shared; i < sizeof memory; i++)
+    if (memory[i] != 0xff) {
+      fprintf(stderr, "emulator: shared memory was written at %zu, beyond its %u bytes\n", i, shared);
+      abort();
+    }
 }
