@@ -1,5 +1,6 @@
 //! Figures: geometry, colours, and pictures to look at (set MINVEL_FIGURES to a folder to keep them).
 
+use minvel::eval::Estimate;
 use minvel::plot::{Axis, Curve, Dash, Lines, Map, Maps, Plot, Polar, Series, Shades, Theme, colour};
 use std::f64::consts::{PI, TAU};
 
@@ -169,4 +170,30 @@ fn a_scale_with_one_power_of_ten_numbers_its_multiples() {
     assert!(["5·10⁻³", "10⁻²", "2·10⁻²"].iter().all(|number| narrow.contains(number)));
     assert!(["2", "5", "10", "20"].iter().all(|number| page(1.5, 30.0).contains(&format!(">{number}<"))));
     assert!(!page(1e-5, 1.0).contains("2·10"), "powers of ten are enough");
+}
+
+#[test]
+fn a_logarithmic_scale_of_dimensions_numbers_powers_of_two() {
+    let page = |dimensions: [f64; 3]| {
+        let series = Series::new("FID", "model").values(dimensions.map(|d| (d, d)));
+        Plot::Lines(Lines::new("", Axis::log("dimension"), Axis::linear("y").over(1000.0, 1001.0)).with(series))
+            .svg(Theme::Paper)
+    };
+    let octaves = page([16.0, 32.0, 64.0]);
+    assert!(["16", "32", "64"].iter().all(|number| octaves.contains(&format!(">{number}<"))));
+    assert!(!octaves.contains(">20<"), "round numbers beside them");
+    assert!(page([30.0, 40.0, 60.0]).contains(">40<"), "one power of two is no scale");
+}
+
+/// The band of a figure of two seeds once ran into the frame.
+#[test]
+fn a_linear_scale_shows_whole_bands() {
+    let page = |y: Axis| {
+        let estimate = |mean: f64| Estimate { mean, std_error: 30.0, count: 2 };
+        let series = Series::new("FID", "model").estimates([(1.0, estimate(140.0)), (2.0, estimate(190.0))]);
+        Plot::Lines(Lines::new("", Axis::linear("x"), y).with(series)).svg(Theme::Paper)
+    };
+    let linear = page(Axis::linear("y"));
+    assert!(["100", "240"].iter().all(|number| linear.contains(&format!(">{number}<"))), "{linear}");
+    assert!(!page(Axis::log("y")).contains(">100<"), "bands may reach zero there");
 }
