@@ -8,7 +8,6 @@
 #include <elf.h>
 #include <map>
 #include <mutex>
-#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
@@ -16,6 +15,7 @@
 struct Module {
   void* library;
   int (*arguments)();
+  size_t (*stacks)();
   void (*run)(unsigned, unsigned, void**, char*);
 };
 struct Launch {
@@ -50,8 +50,7 @@ static Stream* of(Stream* stream) { return stream == nullptr ? &own : stream; }
 static void run(Launch& launch) {
   static std::vector<char> stacks;
   std::lock_guard<std::mutex> lock(card);
-  auto need = (size_t(*)())dlsym(launch.kernel->library, "emulated_stacks");
-  if (stacks.empty()) stacks.resize(need() + 64);
+  if (stacks.empty()) stacks.resize(launch.kernel->stacks() + 64);
   char* aligned = (char*)(((uintptr_t)stacks.data() + 63) / 64 * 64);
   std::vector<void*> pointers;
   for (uint64_t& argument : launch.arguments) pointers.push_back(&argument);
@@ -125,6 +124,7 @@ int cuModuleLoadData(Module** module, const void* image) {
   unlink(path);
   if (library == nullptr) return fprintf(stderr, "emulator: %s\n", dlerror()), 200;
   *module = new Module{library, (int (*)())dlsym(library, "emulated_arguments"),
+                       (size_t (*)())dlsym(library, "emulated_stacks"),
                        (void (*)(unsigned, unsigned, void**, char*))dlsym(library, "emulated_run")};
   return 0;
 }

@@ -133,11 +133,6 @@ static void run_block(char* stacks, bool backwards) {
   }
 }
 
-static float of_bits(unsigned bits) {
-  float x;
-  memcpy(&x, &bits, 4);
-  return x;
-}
 template <class To, class From>
 static To same_bits(From from) {
   To to;
@@ -174,8 +169,8 @@ static inline void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b
   using namespace emulated;
   const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
   Product& p = products[threadIdx.x / WARP][self().turn ^= 1];
-  for (int q = 0; q < 4; q++) p.left[g + 8 * (q % 2)][t + 4 * (q / 2)] = of_bits(a[q] & 0xffffe000u);
-  for (int q = 0; q < 2; q++) p.right[t + 4 * q][g] = of_bits(b[q] & 0xffffe000u);
+  for (int q = 0; q < 4; q++) p.left[g + 8 * (q % 2)][t + 4 * (q / 2)] = same_bits<float>(a[q] & 0xffffe000u);
+  for (int q = 0; q < 2; q++) p.right[t + 4 * q][g] = same_bits<float>(b[q] & 0xffffe000u);
   wait(AT_WARP);
   for (int q = 0; q < 4; q++) c[q] += p.result[g + 8 * (q / 2)][2 * t + q % 2];
 }

@@ -1,5 +1,4 @@
 // NVIDIA's run-time compiler, played by the processor's: a kernel becomes a shared library.
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
