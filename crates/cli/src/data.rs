@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   minvel data list                                       what is known, and what is here
-  minvel data fetch earthquake --from https://HOST/PATH  download from a mirror, which holds data/earth/quakes_all.csv
+  minvel data fetch earthquake --from https://HOST/PATH  download from a mirror
   minvel data fetch rna --from /media/stick              copy from a folder of the same layout
   minvel data path rna                                   where it lies")]
 pub struct Arguments {

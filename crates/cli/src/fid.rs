@@ -20,6 +20,12 @@ use std::time::Instant;
 /// data sets: mnist:train, mnist:test, cifar10:train, cifar10:test. Images may differ in size. Files that cannot be read
 /// are named and left out. Distances compare only at the same numbers of images.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel fid photographs samples                 two folders of pictures
+  minvel fid photographs --save photographs.npz  their statistics, once,
+  minvel fid photographs.npz samples             and then only the samples
+  minvel fid cifar10:train cifar10:test          a check of all of it: about 3.15")]
 pub struct Arguments {
     /// Reference images.
     #[arg(value_name = "A")]

@@ -22,13 +22,13 @@ use std::time::Duration;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel fit quakes.csv --out quakes                          columns named lat and lon: a map of the Earth
+  minvel fit quakes.csv --out quakes               columns named lat and lon: a map of the Earth
   minvel fit angles.tsv --manifold torus:2 --columns phi,psi --units degrees --out angles
   minvel fit wind.csv --manifold sphere:1 --layout angles --units degrees --out wind
   minvel fit poses.npy --manifold so3 --layout quaternion-wxyz --out poses
-  minvel fit earthquake --out quakes                          a known data set (see: minvel data list)
-  minvel fit quakes.csv --out quakes --set network.hidden=[128,128]   see config.toml of any run for all settings
-  minvel fit --resume quakes                                  go on after Ctrl-C or a power cut
+  minvel fit earthquake --out quakes               a known data set (see: minvel data list)
+  minvel fit quakes.csv --set kernels.centres=500  a setting; config.toml of any run has all
+  minvel fit --resume quakes                       go on after Ctrl-C or a power cut
 Then: minvel score, sample, evaluate, plot, report, inspect.")]
 pub struct Arguments {
     /// File of points, or the name of a known data set.
@@ -223,7 +223,7 @@ fn resumed(folder: &Path) -> Result<(Folder, Asked, Config, Dataset), Error> {
     let asked: Asked = place::asked(folder, "fit")?;
     place::check_version(folder, "fit", &asked.version)?;
     let base = if asked.quick { Settings::defaults().quick()? } else { Settings::defaults() };
-    let config = base.overlay(&Config::parse("run.json", &asked.config)?)?;
+    let config = base.overlay(&Config::parse(place::ASKED, &asked.config)?)?;
     let dataset = read(&asked.data, &asked.reading, asked.distinct)?;
     if dataset.sha256 != asked.sha256 {
         return Err(Error::content(&asked.data, "the file has changed since the fit was begun; begin anew"));

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// File of a run folder that tells what was asked for, so that the run can go on.
-const ASKED: &str = "run.json";
+pub const ASKED: &str = "run.json";
 
 /// `runs/STEM`, or the first of `runs/STEM-2`, … that is not there.
 pub fn free(stem: &str) -> PathBuf {

@@ -25,7 +25,7 @@ Examples:
   minvel reproduce synthetic --quick                 all synthetic experiments in a few minutes
   minvel reproduce vae --quick                       auto-encoders of digits, one table of two
   minvel reproduce circle --seeds 5 --out circle-5   one experiment, five trainings, into a folder
-  minvel reproduce circle --set rate=1e-3            another learning rate; see experiments/circle.toml
+  minvel reproduce circle --set rate=1e-3            another learning rate
   minvel reproduce synthetic --set circle.rate=1e-3  a setting of one of several experiments
   minvel reproduce --resume circle-5                 go on after Ctrl-C or a power cut")]
 pub struct Arguments {
@@ -239,11 +239,11 @@ fn read_request(folder: &Path) -> Result<Request, Error> {
 fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
     let single = request.experiments.len() == 1;
     let precision = request.precision.as_deref().map_or(Ok(Precision::default()), str::parse);
-    let precision = precision.map_err(|e: DeviceError| Error::content(&folder.join("run.json"), e.to_string()))?;
+    let precision = precision.map_err(|e: DeviceError| Error::content(&folder.join(place::ASKED), e.to_string()))?;
     let job = |(name, text): &(String, String)| {
         let entry = experiment::find(name)?;
         let base = if request.quick { entry.config()?.quick()? } else { entry.config()? };
-        let config = base.overlay(&Config::parse("run.json", text)?)?;
+        let config = base.overlay(&Config::parse(place::ASKED, text)?)?;
         (entry.check)(&config)?.ready()?;
         let folder = if single { folder.to_path_buf() } else { folder.join(name) };
         Ok(Job { entry, config, folder, precision })

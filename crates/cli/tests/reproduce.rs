@@ -82,6 +82,13 @@ fn help_teaches_by_example() {
     let output = minvel(&["reproduce", "--help"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("minvel reproduce synthetic --quick"));
+    for command in ["fit", "data", "reproduce", "train", "fid"] {
+        let help = String::from_utf8(minvel(&[command, "--help"]).stdout).unwrap();
+        let examples = help.split("Examples:\n").nth(1).unwrap_or_else(|| panic!("{command} has no examples"));
+        let broken =
+            examples.lines().take_while(|line| line.starts_with("  ")).find(|line| !line.starts_with("  minvel "));
+        assert_eq!(broken, None, "{command}: an example does not fit its line");
+    }
     let list = String::from_utf8(minvel(&["reproduce", "--list"]).stdout).unwrap();
     assert!(list.contains("synthetic") && !list.contains("gaussian"), "{list}");
 }
