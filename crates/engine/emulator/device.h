@@ -14,7 +14,7 @@
 #define __shared__
 #define __forceinline__ inline
 #define __align__(n)
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 using std::signbit;
 
 struct Place { unsigned x; };

@@ -25,6 +25,9 @@ use crate::expr::Expr;
 use crate::graph::Graph;
 use crate::program::Options;
 
+/// Threads of a block, as in the prelude.
+const THREADS: usize = 256;
+
 /// Whether a card can be used, and if not, why.
 pub(crate) fn usable(index: usize) -> Result<(), Trouble> {
     driver::Gpu::open(index).and(nvrtc::Nvrtc::find()).map(drop)

@@ -196,6 +196,52 @@ fn products_keep_the_error_of_f32_and_tf32_does_not() {
     }
 }
 
+/// Tiles of many sizes, operands that lie along k or across it (or one term's so, the other's not), and ends of matrices within
+/// a tile: every entry is what f64 has.
+#[test]
+fn tiles_end_where_their_matrices_end() {
+    let Some(options) = gpu("ends of tiles") else { return };
+    let mut tiles = String::new();
+    // Lengths that are no multiple of four are copied and stored one by one.
+    for (replicas, [m, k, n]) in [(1, [100, 40, 36]), (3, [150, 200, 90]), (12, [380, 68, 516])] {
+        let g = Graph::new();
+        let [a, b, c] = [("a", [m, k]), ("b", [k, n]), ("c", [m, n])].map(|(name, shape)| g.input(name, shape));
+        let [d, e] = [("d", [k, m]), ("e", [n, k])].map(|(name, shape)| g.input(name, shape).transpose(&[1, 0]));
+        let mixed = a.matmul(e) + d.matmul(b);
+        let forms = [a.matmul(b) + c, a.matmul(e) + c, d.matmul(b) + c, d.matmul(e) + c, mixed + c];
+        let draw = |len: usize, stream: u32| -> Vec<f32> {
+            let normals = Stream::new(Key::new(9, 0), stream).samples(Draw::Normal);
+            normals.take(replicas * len).map(|v| v as f32).collect()
+        };
+        let names = ["a", "b", "c", "d", "e"];
+        let inputs =
+            [(m * k, 0), (k * n, 1), (m * n, 2), (k * m, 3), (n * k, 4)].map(|(len, stream)| draw(len, stream));
+        let single: Vec<(&str, &[f32])> = names.into_iter().zip(inputs.iter().map(Vec::as_slice)).collect();
+        let double = inputs.each_ref().map(|v| v.iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
+        let double: Vec<(&str, &[f64])> = names.into_iter().zip(double.iter().map(Vec::as_slice)).collect();
+        for (i, form) in forms.into_iter().enumerate() {
+            let mut exact = g.compile::<f64>(&[form], &[], &Options { replicas, ..cpu() });
+            exact.run(&mut State::new(replicas), &double, Clock { seed: 0, step: 0 });
+            // Six roundings of Σ|a||b| in f32, as above, and one of 11 bits for each factor with TF32; of one or two sums of k
+            // products of normal numbers that is below 2k.
+            for (precision, rounding) in [(Precision::F32, 6.0 * 0.5f64.powi(23)), (Precision::Tf32, 0.5f64.powi(10))] {
+                let options = Options { replicas, precision, ..options.clone() };
+                tiles.extend(g.cuda_source::<f32>(&[form], &[], &options).pop());
+                let mut program = g.compile::<f32>(&[form], &[], &options);
+                program.run(&mut State::new(replicas), &single, Clock { seed: 0, step: 0 });
+                let bound = 2.0 * k as f64 * rounding;
+                for (e, (got, want)) in program.output(0).iter().zip(exact.output(0)).enumerate() {
+                    let error = (f64::from(*got) - want).abs();
+                    assert!(error < bound, "{precision}, {m}×{k}×{n}, form {i}, entry {e}: {got}, {want} in f64");
+                }
+            }
+        }
+    }
+    for tile in ["16×8", "32×32", "64×64", "128×64"] {
+        assert!(tiles.contains(&format!("tile {tile},")), "no tile of {tile} was tried:\n{tiles}");
+    }
+}
+
 #[test]
 fn a_nan_comes_through_a_product() {
     let Some(options) = gpu("NaN in products") else { return };

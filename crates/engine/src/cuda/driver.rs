@@ -302,7 +302,7 @@ impl Recorder {
             gridDimX: blocks as c_uint,
             gridDimY: 1,
             gridDimZ: 1,
-            blockDimX: 256,
+            blockDimX: super::THREADS as c_uint,
             blockDimY: 1,
             blockDimZ: 1,
             sharedMemBytes: shared as c_uint,

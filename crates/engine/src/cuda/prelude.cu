@@ -263,8 +263,14 @@ FN void sin_cos_turn(double u, double& sin, double& cos) {
   }
 }
 
+// The number p/255 of a byte, correctly rounded: the quotient of an inverse that is known, and one step of Newton's.
+FN float over_255(float p) {
+  const float r = 0.003921569f, q = mul(p, r);
+  return fma_(fma_(-q, 255.0f, p), r, q);
+}
+FN double over_255(double p) { return p / 255.0; }
 // The number of a byte, and those of four, which start at a multiple of four.
-FN real shade(u8 p) { return div_((real)p, real(255)); }
+FN real shade(u8 p) { return over_255((real)p); }
 FN Four shades(const u8* p) {
   const uchar4 four = *(const uchar4*)p;
   return Four{{(float)shade(four.x), (float)shade(four.y), (float)shade(four.z), (float)shade(four.w)}};
@@ -359,26 +365,61 @@ FN float rounded(float x) { return __fmaf_rn(x, 0x1.555554p-12f, x); }
 template <int BX, int BK, bool KFAST>
 struct Block {
   static constexpr int PITCH = KFAST ? BK + 8 : BX + 4, SIZE = KFAST ? BX * PITCH : BK * PITCH;
-  static __device__ __forceinline__ int at(int x, int k) { return KFAST ? x * PITCH + k : k * PITCH + x; }
+  static __device__ __forceinline__ constexpr int at(int x, int k) { return KFAST ? x * PITCH + k : k * PITCH + x; }
+};
 
-  // Entries (x0.., k0..) below (xlen, klen), zeros beyond. `load` gives an address, copied without waiting, and may say that
-  // nothing is there; or it gives a value.
-  template <int HOW, class Load>
-  static __device__ __forceinline__ void fill(real* to, int x0, int xlen, int k0, int klen, Load load) {
-    constexpr int V = HOW == BY_FOUR ? 4 : 1, COUNT = BX * BK / V;
+// A thread's part in filling such blocks, one after another along k, with entries (x0.., k0..) below (xlen, klen) and zeros
+// beyond. `load` gives an address, copied without waiting, and may say that nothing is there; or it gives a value.
+template <int BX, int BK, bool KFAST, int HOW, class Load>
+struct Filler {
+  static constexpr int V = HOW == BY_FOUR ? 4 : 1, COUNT = BX * BK / V;
+  const Load& load;
+  const int x0, xlen;
+
+  __device__ __forceinline__ Filler(const Load& load, int x0, int xlen, int) : load(load), x0(x0), xlen(xlen) {}
+  __device__ __forceinline__ void fill(real* to, int k0, int klen) {
 #pragma unroll
     for (int turn = 0; turn < (COUNT + THREADS - 1) / THREADS; turn++) {
       const int e = turn * THREADS + threadIdx.x;
       if (COUNT % THREADS != 0 && e >= COUNT) break;
       const int x = KFAST ? e / (BK / V) : e % (BX / V) * V, k = KFAST ? e % (BK / V) * V : e / (BX / V);
       bool inside = k0 + k < klen && x0 + x < xlen;
+      real* own = to + Block<BX, BK, KFAST>::at(x, k);
       if constexpr (HOW == COMPUTED) {
-        to[at(x, k)] = inside ? load(x0 + x, k0 + k) : real(0);
+        *own = inside ? load(x0 + x, k0 + k) : real(0);
       } else {
         const void* source = load(inside ? x0 + x : 0, inside ? k0 + k : 0, inside);
-        copy<V * sizeof(real)>(to + at(x, k), source, inside);
+        copy<V * sizeof(real)>(own, source, inside);
       }
     }
+  }
+};
+
+// An operand whose entry (x, k) lies at from[x·X + k·K]; WHOLE_X, WHOLE_K: no block reaches beyond its end. Addresses are
+// computed once and move on with the blocks. The threads must make whole lines of a block.
+template <i64 X, i64 K, bool WHOLE_X, bool WHOLE_K>
+struct Strided { const real* from; };
+template <int BX, int BK, bool KFAST, int HOW, i64 X, i64 K, bool WHOLE_X, bool WHOLE_K>
+struct Filler<BX, BK, KFAST, HOW, Strided<X, K, WHOLE_X, WHOLE_K>> {
+  static constexpr int V = HOW == BY_FOUR ? 4 : 1, COUNT = BX * BK / V, LINE = (KFAST ? BK : BX) / V, LINES = THREADS / LINE;
+  static_assert(LINES * LINE == THREADS, "threads make whole lines");
+  const int x, k, xlen;
+  const real* from;
+
+  __device__ __forceinline__ Filler(const Strided<X, K, WHOLE_X, WHOLE_K>& load, int x0, int xlen, int k0)
+      : x(x0 + (KFAST ? threadIdx.x / LINE : threadIdx.x % LINE * V)), k(KFAST ? threadIdx.x % LINE * V : threadIdx.x / LINE),
+        xlen(xlen), from(load.from + x * X + (k0 + k) * K) {}
+  __device__ __forceinline__ void fill(real* to, int k0, int klen) {
+    using Own = Block<BX, BK, KFAST>;
+    real* own = to + (KFAST ? Own::at(threadIdx.x / LINE, k) : Own::at(threadIdx.x % LINE * V, k));
+#pragma unroll
+    for (int turn = 0; turn < (COUNT + THREADS - 1) / THREADS; turn++) {
+      if (COUNT % THREADS != 0 && turn * THREADS + (int)threadIdx.x >= COUNT) break;
+      const int dx = KFAST ? turn * LINES : 0, dk = KFAST ? 0 : turn * LINES;
+      const bool inside = (WHOLE_K || k0 + k + dk < klen) && (WHOLE_X || x + dx < xlen);
+      copy<V * sizeof(real)>(own + Own::at(dx, dk), from + dx * X + dk * K, inside);
+    }
+    from += BK * K;
   }
 };
 
@@ -426,60 +467,81 @@ struct Scalars {
 // x rounded to 11 bits; what is added may carry into the sign of a NaN, which `low_part` then keeps.
 FN u32 high_part(float x) { return (__float_as_uint(x) + 0x1000u) & 0xffffe000u; }
 FN u32 low_part(float x, u32 high) { return __float_as_uint(x - __uint_as_float(high)); } // tensor cores read 11 bits of it
+// Numbers that a thread reads or writes at once.
+template <int W>
+struct alignas(4 * W) Pack { float x[W]; };
+
 // The same by tensor cores, for float. Numbers are split into two of 11 bits; with PRODUCTS = 3 of the four products of
 // parts are summed, which leaves an error of about 2⁻²¹ of a product: within the bound of f32 sums. PRODUCTS = 1 is TF32.
 // Warps are WM × WN places and slices of k. Fragments take k in the order 0, 2, 4, 6 | 1, 3, 5, 7, so that pairs lie together.
+// ALONG_M, ALONG_N: not k but the rows of A (columns of B) lie together in shared memory; the fragments of a thread then take
+// neighbours, so that it reads them at once.
 // Tensor cores cut off the bits that their sums have no room for, so that long sums shrink by about 2⁻²⁵ with every addition:
 // FRESH starts anew with each block of k, and rounds when it adds blocks.
-template <int BM, int BN, int BK, int WM, int WN, int PRODUCTS, bool FRESH>
+template <int BM, int BN, int BK, int WM, int WN, int PRODUCTS, bool FRESH, bool ALONG_M, bool ALONG_N>
 struct Tensors {
   static constexpr int M = BM, N = BN, K = BK, SLICES = THREADS / 32 / (WM * WN), TM = BM / WM / 16, TN = BN / WN / 8;
+  // How many rows (columns) of a thread lie together; and the pitch of the staged tile, whose rows begin in other banks.
+  static constexpr int WA = !ALONG_M ? 1 : TM % 2 == 0 ? 4 : 2, WB = !ALONG_N ? 1 : TN % 4 == 0 ? 4 : TN % 2 == 0 ? 2 : 1, PITCH = BN + 4;
   float c[TM][TN][4];
+
+  // Where in its warp's place stands what is eighth g of piece i, if W of a thread's pieces lie together.
+  template <int W>
+  static __device__ __forceinline__ constexpr int place(int g, int i) { return W * g + i % W + 8 * W * (i / W); }
 
   __device__ __forceinline__ void scale(float f) {
     for (int i = 0; i < TM; i++)
       for (int j = 0; j < TN; j++)
         for (int q = 0; q < 4; q++) c[i][j][q] *= f;
   }
-  template <int N>
-  static __device__ __forceinline__ void parts(const float (&v)[N], u32 (&high)[N], u32 (&low)[N]) {
+  // COUNT pieces of an operand for a product of eight k, of which this thread has two; `from` is its first.
+  template <class Block, int W, int COUNT>
+  static __device__ __forceinline__ void read(const float* from, int k, float (&v)[COUNT][2]) {
 #pragma unroll
-    for (int q = 0; q < N; q++) {
-      if (PRODUCTS > 1) {
-        high[q] = high_part(v[q]);
-        low[q] = low_part(v[q], high[q]);
-      } else {
-        high[q] = __float_as_uint(rounded(v[q]));
+    for (int i = 0; i < COUNT; i += W)
+#pragma unroll
+      for (int q = 0; q < 2; q++) {
+        const Pack<W> pack = *(const Pack<W>*)(from + Block::at(place<W>(0, i), k + q));
+#pragma unroll
+        for (int w = 0; w < W; w++) v[i + w][q] = pack.x[w];
       }
+  }
+  static __device__ __forceinline__ void parts(float v, u32& high, u32& low) {
+    if (PRODUCTS > 1) {
+      high = high_part(v);
+      low = low_part(v, high);
+    } else {
+      high = __float_as_uint(rounded(v));
     }
   }
   template <bool KA, bool KB>
   __device__ __forceinline__ void multiply(const float* sa, const float* sb) {
-    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const int slice = warp / (WM * WN), m = warp / WN % WM * (16 * TM) + g, n = warp % WN * (8 * TN) + g;
+    static_assert(!(KA && ALONG_M) && !(KB && ALONG_N), "what lies together is as it was said");
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, slice = warp / (WM * WN);
+    using A = Block<BM, BK, KA>;
+    using B = Block<BN, BK, KB>;
+    sa += A::at(warp / WN % WM * (16 * TM) + place<WA>(g, 0), 8 * slice + 2 * t);
+    sb += B::at(warp % WN * (8 * TN) + place<WB>(g, 0), 8 * slice + 2 * t);
     // Small tiles sum the small products apart: their chains of additions would be too long.
     constexpr bool APART = FRESH || (PRODUCTS > 1 && TM * TN < 4);
     float small[TM][TN][4] = {};
     constexpr int UNROLL = PRODUCTS * TM * TN > 24 ? 2 : 4; // longer text takes longer to compile
 #pragma unroll UNROLL
     for (int step = 0; step < (BK / 8 + SLICES - 1) / SLICES; step++) {
-      const int k = 8 * (step * SLICES + slice);
-      if (BK / 8 % SLICES != 0 && k >= BK) break;
+      const int k = 8 * SLICES * step;
+      if (BK / 8 % SLICES != 0 && k + 8 * slice >= BK) break;
+      float va[2 * TM][2], vb[TN][2];
+      read<A, WA>(sa, k, va);
+      read<B, WB>(sb, k, vb);
       u32 ah[TM][4], al[TM][4], bh[TN][2], bl[TN][2];
 #pragma unroll
-      for (int i = 0; i < TM; i++) {
-        float v[4];
+      for (int i = 0; i < TM; i++)
 #pragma unroll
-        for (int q = 0; q < 4; q++) v[q] = sa[Block<BM, BK, KA>::at(m + 16 * i + 8 * (q % 2), k + 2 * t + q / 2)];
-        parts(v, ah[i], al[i]);
-      }
+        for (int q = 0; q < 4; q++) parts(va[2 * i + q % 2][q / 2], ah[i][q], al[i][q]);
 #pragma unroll
-      for (int j = 0; j < TN; j++) {
-        float v[2];
+      for (int j = 0; j < TN; j++)
 #pragma unroll
-        for (int q = 0; q < 2; q++) v[q] = sb[Block<BN, BK, KB>::at(n + 8 * j, k + 2 * t + q)];
-        parts(v, bh[j], bl[j]);
-      }
+        for (int q = 0; q < 2; q++) parts(vb[j][q], bh[j][q], bl[j][q]);
       // One kind of product after another, so that neighbouring instructions do not wait for each other.
 #pragma unroll
       for (int kind = PRODUCTS > 1 ? 0 : 2; kind < 3; kind++)
@@ -498,34 +560,61 @@ struct Tensors {
           for (int q = 0; q < 4; q++) c[i][j][q] += small[i][j][q];
   }
   __device__ __forceinline__ void stage(float* shared) {
-    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const int slice = warp / (WM * WN), m = warp / WN % WM * (16 * TM) + g, n = warp % WN * (8 * TN) + 2 * t;
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, slice = warp / (WM * WN);
+    float* own = shared + (slice * BM + warp / WN % WM * (16 * TM)) * PITCH + warp % WN * (8 * TN);
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+    for (int i = 0; i < 2 * TM; i++)
 #pragma unroll
-      for (int j = 0; j < TN; j++)
+      for (int j = 0; j < TN; j += WB)
 #pragma unroll
-        for (int q = 0; q < 4; q++)
-          shared[slice * BM * BN + (m + 16 * i + 8 * (q / 2)) * BN + n + 8 * j + q % 2] = c[i][j][q];
+        for (int q = 0; q < 2; q++) {
+          Pack<WB> pack;
+#pragma unroll
+          for (int w = 0; w < WB; w++) pack.x[w] = c[i / 2][j + w][2 * (i % 2) + q];
+          *(Pack<WB>*)(own + place<WA>(g, i) * PITCH + place<WB>(2 * t + q, j)) = pack;
+        }
     __syncthreads();
   }
-  static __device__ __forceinline__ float entry(const float* shared, int e) {
-    float v = shared[e];
+  // W neighbours from entry e of the staged tile on, summed over slices in order.
+  template <int W>
+  static __device__ __forceinline__ Pack<W> entries(const float* shared, int e) {
+    const float* from = shared + e / BN * PITCH + e % BN;
+    Pack<W> v = *(const Pack<W>*)from;
 #pragma unroll
-    for (int s = 1; s < SLICES; s++) v += shared[s * BM * BN + e];
+    for (int s = 1; s < SLICES; s++) {
+      const Pack<W> more = *(const Pack<W>*)(from + s * BM * PITCH);
+#pragma unroll
+      for (int w = 0; w < W; w++) v.x[w] += more.x[w];
+    }
     return v;
   }
+  static __device__ __forceinline__ float entry(const float* shared, int e) { return entries<1>(shared, e).x[0]; }
 };
 
-// Starts copies of a block of both operands; `arrived` waits for those of this thread.
+// Both operands of a tile of a sum of products, from k0 on.
 template <class Tile, int HA, bool KA, int HB, bool KB, class A, class B>
-FN void fetch(real* to, int m0, int M, int n0, int N, int k0, int kto, A a, B b) {
-  Block<Tile::M, Tile::K, KA>::template fill<HA>(to, m0, M, k0, kto, a);
-  Block<Tile::N, Tile::K, KB>::template fill<HB>(to + Block<Tile::M, Tile::K, KA>::SIZE, n0, N, k0, kto, b);
-}
+struct Operands {
+  static constexpr int LEFT = Block<Tile::M, Tile::K, KA>::SIZE, SIZE = LEFT + Block<Tile::N, Tile::K, KB>::SIZE;
+  Filler<Tile::M, Tile::K, KA, HA, A> a;
+  Filler<Tile::N, Tile::K, KB, HB, B> b;
+
+  __device__ __forceinline__ Operands(int m0, int M, int n0, int N, int k0, const A& a, const B& b)
+      : a(a, m0, M, k0), b(b, n0, N, k0) {}
+  // Starts copies of the next block, which begins at k0; `arrived` waits for those of this thread.
+  __device__ __forceinline__ void fetch(real* to, int k0, int kto) {
+    a.fill(to, k0, kto);
+    b.fill(to + LEFT, k0, kto);
+  }
+};
 FN void arrived() {
   close_group();
   await_groups<0>();
+}
+
+// A short sum over k: all of it is one block.
+template <class Tile, int HA, bool KA, int HB, bool KB, class A, class B>
+FN void fetch(real* to, int m0, int M, int n0, int N, int k0, int kto, const A& a, const B& b) {
+  Operands<Tile, HA, KA, HB, KB, A, B>(m0, M, n0, N, k0, a, b).fetch(to, k0, kto);
 }
 template <bool KA, bool KB, class Tile>
 FN void multiply(Tile& tile, const real* from) {
@@ -534,8 +623,10 @@ FN void multiply(Tile& tile, const real* from) {
 
 // A long sum over k: STAGES blocks are on their way at a time.
 template <int STAGES, int HA, bool KA, int HB, bool KB, class Tile, class A, class B>
-FN void accumulate(Tile& tile, real* shared, int m0, int M, int n0, int N, int kfrom, int kto, A a, B b) {
-  constexpr int STAGE = Block<Tile::M, Tile::K, KA>::SIZE + Block<Tile::N, Tile::K, KB>::SIZE, AHEAD = STAGES - 1;
+FN void accumulate(Tile& tile, real* shared, int m0, int M, int n0, int N, int kfrom, int kto, const A& a, const B& b) {
+  constexpr int AHEAD = STAGES - 1;
+  using Both = Operands<Tile, HA, KA, HB, KB, A, B>;
+  Both both(m0, M, n0, N, kfrom, a, b);
   int empty = 0, full = 0;
 #pragma unroll 1
   for (int k0 = kfrom - AHEAD * Tile::K; k0 < kto; k0 += Tile::K) {
@@ -543,11 +634,10 @@ FN void accumulate(Tile& tile, real* shared, int m0, int M, int n0, int N, int k
       await_groups<AHEAD - 1>();
       __syncthreads(); // this block is there, and the one before it is read
     }
-    if (k0 + AHEAD * Tile::K < kto)
-      fetch<Tile, HA, KA, HB, KB>(shared + empty * STAGE, m0, M, n0, N, k0 + AHEAD * Tile::K, kto, a, b);
+    if (k0 + AHEAD * Tile::K < kto) both.fetch(shared + empty * Both::SIZE, k0 + AHEAD * Tile::K, kto);
     close_group();
     if (k0 >= kfrom) {
-      multiply<KA, KB>(tile, shared + full * STAGE);
+      multiply<KA, KB>(tile, shared + full * Both::SIZE);
       full = full + 1 == STAGES ? 0 : full + 1;
     }
     empty = empty + 1 == STAGES ? 0 : empty + 1;
@@ -555,4 +645,3 @@ FN void accumulate(Tile& tile, real* shared, int m0, int M, int n0, int N, int k
   arrived();
   __syncthreads();
 }
-

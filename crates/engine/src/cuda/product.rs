@@ -3,6 +3,7 @@
 //! Both kinds are `C[m, n] = Σ_k A(m, k)·B(k, n)` for each replica and each entry of the leading axes: in `Matmul` the
 //! rows join m (or n, if the right operand has them), in `Contract` they join k.
 
+use crate::cuda::THREADS;
 use crate::cuda::emit::{Ix, Spot};
 use crate::cuda::parts::{Arithmetic, NARROW};
 use crate::cuda::tiles::Choice;
@@ -81,29 +82,37 @@ pub(super) struct Tile {
 
 impl Tile {
     fn slices(&self) -> usize {
-        self.warps.map_or(256 * 16 / (self.m * self.n), |(m, n)| 8 / (m * n))
+        self.warps.map_or(THREADS * 16 / (self.m * self.n), |(m, n)| 8 / (m * n))
     }
 
-    /// Numbers of shared memory: the blocks on their way, and afterwards the tiles of all slices.
+    /// Numbers of a block of an operand in shared memory, `Block::SIZE` of the prelude.
+    pub fn block(&self, x: usize, k_is_fast: bool) -> usize {
+        if k_is_fast { x * (self.k + 8) } else { self.k * (x + 4) }
+    }
+
+    /// Numbers of the tiles of all slices of k, once they are summed: `PITCH` of the prelude, for tensor cores.
+    pub fn staged(&self) -> usize {
+        self.slices() * self.m * (self.n + if self.warps.is_some() { 4 } else { 0 })
+    }
+
+    /// Most numbers of shared memory that the tile may take, however its operands lie.
     pub fn shared(&self, terms: usize) -> usize {
         let blocks = if self.stages == 1 { terms } else { self.stages };
-        (blocks * self.stage()).max(self.slices() * self.m * self.n)
+        let most = |x| self.block(x, true).max(self.block(x, false));
+        (blocks * (most(self.m) + most(self.n))).max(self.staged())
     }
 
-    /// Numbers of a block of both operands.
-    pub fn stage(&self) -> usize {
-        let block = |x: usize| (x * (self.k + 8)).max(self.k * (x + 4));
-        block(self.m) + block(self.n)
-    }
-
-    /// As a type of the kernel, for sums over k of some length.
-    pub fn name(&self, precision: Precision, depth: usize) -> String {
+    /// As a type of the kernel, for sums over k of some length; `along` says for each operand whether never k, but always its
+    /// rows (columns) lie together.
+    pub fn name(&self, precision: Precision, depth: usize, along: [bool; 2]) -> String {
         let Tile { m, n, k, .. } = self;
         let products = if precision == Precision::Tf32 { 1 } else { 3 };
         let fresh = products == 3 && depth > FRESH;
         match self.warps {
             None => format!("Scalars<{m}, {n}, {k}>"),
-            Some((wm, wn)) => format!("Tensors<{m}, {n}, {k}, {wm}, {wn}, {products}, {fresh}>"),
+            Some((wm, wn)) => {
+                format!("Tensors<{m}, {n}, {k}, {wm}, {wn}, {products}, {fresh}, {}, {}>", along[0], along[1])
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Reductions other than products: threads of a block share an output and meet in a fixed tree.
 
+use crate::cuda::THREADS;
 use crate::graph::{Id, Node};
 use crate::op::Op;
 
@@ -51,17 +52,17 @@ impl Reduce {
         };
         if let Over::Rank(_) = over {
             // a block for each output, whose threads count together
-            return Reduce { over, maximum, length, lanes: 256, fast: true, splits: 1 };
+            return Reduce { over, maximum, length, lanes: THREADS, fast: true, splits: 1 };
         }
         let outputs = replicas * node.shape.len();
         let last_axis = matches!(over, Over::Axis(axis) if axis + 1 == first.rank());
         let fast = last_axis || node.shape.features() < 8;
         let lanes = match (fast, outputs) {
-            (_, 0..64) => 256,
+            (_, 0..64) => THREADS,
             (true, _) => 32,
             (false, _) => 8,
         };
-        let blocks = outputs.div_ceil(256 / lanes);
+        let blocks = outputs.div_ceil(THREADS / lanes);
         let splits = if length >= 8192 { (528 / blocks).min(length / 512).max(1) } else { 1 };
         Reduce { over, maximum, length, lanes, fast, splits }
     }

@@ -1,6 +1,7 @@
 //! Operands that lie in a buffer with fixed distances between their entries, or are windows of an image that does: these are
 //! copied four at a time.
 
+use super::THREADS;
 use super::emit::Ix;
 use super::parts::{Partition, Place};
 use super::product::{Product, Rows, Term};
@@ -45,7 +46,7 @@ pub(super) struct Address {
     pub k_is_fast: bool,
     /// True if four entries along memory can be copied at once, wherever they start.
     pub by_four: bool,
-    /// The function of the kernel that has the address of entry (x, k).
+    /// What has the address of entry (x, k): a function of the kernel, or distances that are fixed.
     pub load: String,
 }
 
@@ -55,13 +56,25 @@ impl Partition {
         let size = |root: Id| self.node(root).shape.len();
         if let Some(windows) = self.windowed(term, left) {
             let root = windows.from.root;
-            let (k_is_fast, by_four) = (!windows.contracts, windows.by_four(size(root)));
+            let by_four = self.arithmetic.single && windows.by_four(size(root));
+            let k_is_fast = !windows.contracts;
             return Some(Address { root, k_is_fast, by_four, load: windows.load() });
         }
         let direct = self.direct(product, term, left)?;
-        let width = if left { product.geometry.height() } else { product.geometry.width() };
-        let by_four = direct.by_four(width, term.depth, size(direct.root));
-        Some(Address { root: direct.root, k_is_fast: direct.k_is_fast(), by_four, load: direct.load(lead) })
+        let (g, t) = (&product.geometry, &product.tile);
+        let (width, tile) = if left { (g.height(), t.m) } else { (g.width(), t.n) };
+        let (k_is_fast, by_four) = (direct.k_is_fast(), direct.by_four(width, term.depth, size(direct.root)));
+        let by_four = by_four && self.arithmetic.single;
+        let (from, Direct { root, x, k, .. }) = (direct.from(lead), direct);
+        let line = if k_is_fast { t.k } else { tile } / if by_four { 4 } else { 1 };
+        let load = match THREADS.is_multiple_of(line) {
+            true => {
+                let (whole_x, whole_k) = (width.is_multiple_of(tile), term.depth.is_multiple_of(t.k));
+                format!("Strided<{x}, {k}, {whole_x}, {whole_k}>{{{from}}}")
+            }
+            false => format!("[&](int x, int k, bool&) {{ return {from} + (i64)x * {x} + (i64)k * {k}; }}"),
+        };
+        Some(Address { root, k_is_fast, by_four, load })
     }
 
     fn strided(&self, id: Id) -> Option<Strided> {
@@ -175,14 +188,11 @@ impl Direct {
         self.k == 1 && self.x != 1
     }
 
-    /// The address of entry (x, k), given the leading axes.
-    fn load(&self, lead: &[Ix]) -> String {
-        let Direct { root, offset, x, k, .. } = self;
+    /// The address of entry (0, 0), given the leading axes.
+    fn from(&self, lead: &[Ix]) -> String {
+        let Direct { root, offset, .. } = self;
         let along = lead.iter().zip(&self.lead).map(|(ix, stride)| format!(" + {} * {stride}", ix.text()));
-        let lead: String = along.collect();
-        format!(
-            "[&](int x, int k, bool&) {{ return b@{root} + p@{root} + {offset} + (i64)x * {x} + (i64)k * {k}{lead}; }}"
-        )
+        format!("b@{root} + p@{root} + {offset}{}", along.collect::<String>())
     }
 
     /// True if four entries along memory can be copied at once, wherever they start.

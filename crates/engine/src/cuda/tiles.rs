@@ -20,7 +20,7 @@ const TENSORS: [Tensors; 10] = [
     (64, 16, 4, 1, None),
     (16, 64, 1, 4, None),
     (64, 64, 2, 2, Some([16.0, 22.5])),
-    (128, 64, 4, 2, Some([29.0, 42.0])),
+    (128, 64, 4, 2, Some([26.0, 42.0])),
     (128, 112, 4, 2, Some([36.0, 60.0])),
     (128, 128, 2, 2, Some([39.0, 68.0])),
 ];
@@ -88,11 +88,14 @@ impl Choice<'_> {
     }
 
     /// A tile of this size: all of k on its way at once, if that leaves room for several blocks; else a few blocks of k at a time.
+    /// Of many products, three blocks should fit on a multiprocessor whatever their tiles, so that one loads or ends while
+    /// another multiplies.
     fn tile(&self, m: usize, n: usize, warps: Option<(usize, usize)>) -> Tile {
         let single = self.arithmetic.single;
         let whole = Tile { m, n, k: self.depth.next_multiple_of(8), stages: 1, warps };
         let size = if single { 4 } else { 8 };
-        let room = if (512..8192).contains(&(m * n)) { WHOLE * 2 / 3 } else { WHOLE };
+        let (large, many) = (m * n >= 8192, self.batch > 1);
+        let room = if m * n < 512 || (large && !many) { WHOLE } else { WHOLE * 2 / 3 };
         if whole.shared(self.terms) * size <= room {
             return whole;
         }
@@ -102,7 +105,7 @@ impl Choice<'_> {
             (_, true) => 32,
             (_, false) => 16,
         };
-        Tile { k, stages: if single { 3 } else { 2 }, ..whole }
+        Tile { k, stages: if !single || (large && many) { 2 } else { 3 }, ..whole }
     }
 
     fn count(&self, t: &Tile) -> usize {

@@ -1,5 +1,6 @@
 //! Parts as CUDA C: what a block does for each kind of part.
 
+use super::THREADS;
 use super::arguments::constant;
 use super::emit::{Emitter, Ix, Spot};
 use super::parts::{Kind, Part, Partition, named_spot, quad_spots, row_spots};
@@ -85,8 +86,8 @@ impl Writer<'_> {
         Code { blocks, shared, text, reads: needs.reads, random: needs.random }
     }
 
-    /// Everything the part computes at the places at hand, and the stores.
-    fn results(&self, e: &mut Emitter, spots: fn(&Shape) -> Vec<Spot>) {
+    /// Everything the part computes at the places at hand, and the stores, each behind the guard.
+    fn results(&self, e: &mut Emitter, spots: fn(&Shape) -> Vec<Spot>, guard: &str) {
         self.partition.announce(e, self.number, spots);
         for &id in self.part.nodes.iter().chain(&self.part.copies) {
             let shape = e.shape(id);
@@ -102,7 +103,7 @@ impl Writer<'_> {
                 for target in &targets {
                     let _ = writeln!(
                         e.body,
-                        "*(Four*)({target} + {replica} + {flat}) = Four{{{{{}}}}};",
+                        "{guard}*(Four*)({target} + {replica} + {flat}) = Four{{{{{}}}}};",
                         values.join(", ")
                     );
                 }
@@ -111,7 +112,7 @@ impl Writer<'_> {
             for (spot, value) in spots.iter().zip(values) {
                 let flat = e.flat(spot, shape).text();
                 for target in &targets {
-                    let _ = writeln!(e.body, "{target}[{replica} + {flat}] = {value};");
+                    let _ = writeln!(e.body, "{guard}{target}[{replica} + {flat}] = {value};");
                 }
             }
         }
@@ -124,13 +125,15 @@ impl Writer<'_> {
         // Four entries a thread, if there are many and the last axis allows it.
         let four = total >= FOUR_FROM && self.by_four();
         let (threads, len) = if four { (total / 4, shape.len() / 4) } else { (total, shape.len()) };
-        let body = self.scope(&mut needs, "", |e| self.results(e, if four { quad_spots } else { single_spot }));
+        let body = self.scope(&mut needs, "", |e| self.results(e, if four { quad_spots } else { single_spot }, ""));
+        // Divisions of 64 bits are slow.
+        let integer = if threads.next_multiple_of(THREADS) < 1 << 31 { "int" } else { "i64" };
         let head = format!(
-            "const i64 e = (i64)block * THREADS + threadIdx.x;\nif (e >= {threads}) return;\n\
+            "const {integer} e = ({integer})block * THREADS + threadIdx.x;\nif (e >= {threads}) return;\n\
              const int r = (int)(e / {len}), entry = (int)(e % {len});\n{}",
             indices(&if four { quarter(shape) } else { shape.clone() }, "entry")
         );
-        self.finished(threads.div_ceil(256), 0, needs, &head, &body)
+        self.finished(threads.div_ceil(THREADS), 0, needs, &head, &body)
     }
 
     /// True if entries can be taken in fours along the last axis.
@@ -143,9 +146,9 @@ impl Writer<'_> {
         let rows = self.part.shape.rows.unwrap_or(1);
         let total = self.partition.replicas * rows;
         let mut needs = Needs::default();
-        let body = self.scope(&mut needs, "", |e| self.results(e, row_spots));
+        let body = self.scope(&mut needs, "", |e| self.results(e, row_spots, ""));
         // Rows are few and their threads do much: few threads a block, so that many multiprocessors take part.
-        let width = if total < 132 * 256 { 32 } else { 256 };
+        let width = if total < 132 * THREADS { 32 } else { THREADS };
         let head = format!(
             "if (threadIdx.x >= {width}) return;\nconst int e = block * {width} + threadIdx.x;\n\
              if (e >= {total}) return;\nconst int r = e / {rows}, row = e % {rows};\n"

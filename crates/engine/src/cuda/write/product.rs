@@ -1,6 +1,7 @@
 //! A tile of a sum of products, and what is done with it while it is at hand.
 
 use super::{Code, Needs, Writer, lead, single_spot};
+use crate::cuda::THREADS;
 use crate::cuda::emit::Ix;
 use crate::cuda::parts::{named_spot, quad_spots, row_spots};
 use crate::cuda::product::{Product, Rows, Term};
@@ -37,14 +38,18 @@ impl Writer<'_> {
             splits = p.splits,
             whole = tiles * p.splits,
         );
-        let name = t.name(self.partition.arithmetic.precision, p.depth());
+        let sides: Vec<[Loader; 2]> = p
+            .terms
+            .iter()
+            .map(|term| [true, false].map(|left| self.loader(p, term, left, &lead_names, &mut needs)))
+            .collect();
+        let along = [0, 1].map(|side| sides.iter().all(|s| !s[side].fast));
+        let name = t.name(self.partition.arithmetic.precision, p.depth(), along);
         let (mut fetches, mut products) = (String::new(), String::new());
+        // Numbers of shared memory for the blocks of k on their way.
+        let mut room = 0;
         let mut scale = p.terms[0].scale;
-        for (i, term) in p.terms.iter().enumerate() {
-            let (left, right) = (
-                self.loader(p, term, true, &lead_names, &mut needs),
-                self.loader(p, term, false, &lead_names, &mut needs),
-            );
+        for (i, (term, [left, right])) in p.terms.iter().zip(&sides).enumerate() {
             if term.scale != scale {
                 let factor = self.constant(format_args!("s{}_{i}", self.number), scale / term.scale);
                 let _ = writeln!(products, "tile.scale({factor});");
@@ -52,11 +57,14 @@ impl Writer<'_> {
             }
             let (how, size) = (format!("{}, {}", left.how(), right.how()), format!("m0, {height}, n0, {width}"));
             let loads = format!("{},\n{}", left.load, right.load);
+            let block = t.block(t.m, left.fast) + t.block(t.n, right.fast);
             if t.stages == 1 {
-                let at = format!("shared + {}", i * t.stage());
+                let at = format!("shared + {room}");
+                room += block;
                 let _ = writeln!(fetches, "fetch<{name}, {how}>({at}, {size}, 0, {}, {loads});", term.depth);
                 let _ = writeln!(products, "multiply<{}, {}>(tile, {at});", left.fast, right.fast);
             } else {
+                room = room.max(t.stages * block);
                 let (range, test) = p.range(term);
                 let _ = writeln!(
                     products,
@@ -72,15 +80,27 @@ impl Writer<'_> {
         let mut rest = format!("{name} tile = {{}};\n{fetches}{products}");
         // Large tiles are finished four entries at a time.
         let four = self.by_four() && p.splits == 1 && g.n > 1 && g.rows != Rows::Right && t.m * t.n >= 1024;
+        // Entries beyond the edge are then computed like the last, and not stored: without branches, the loads of several turns
+        // go out before the first is waited for.
+        let exact = height.is_multiple_of(t.m) && width.is_multiple_of(t.n);
+        let guard = if four && !exact { "if (inside) " } else { "" };
         let each = |body: &str, own: &str| {
-            let place = format!("const int m = m0 + e / {0}, n = n0 + e % {0};\n", t.n);
-            let exact = height.is_multiple_of(t.m) && width.is_multiple_of(t.n);
-            let test = if exact { String::new() } else { format!("if (m < {height} && n < {width}) ") };
+            let (row, column) = (format!("m0 + e / {}", t.n), format!("n0 + e % {}", t.n));
+            let place = match four && !exact {
+                true => format!(
+                    "const int m = min({row}, {}), n = min({column}, {});\n\
+                     const bool inside = {row} < {height} && {column} < {width};\n",
+                    height - 1,
+                    width - 4
+                ),
+                false => format!("const int m = {row}, n = {column};\n"),
+            };
+            let test = if exact || four { String::new() } else { format!("if (m < {height} && n < {width}) ") };
             // Several entries at a time, so that they wait for memory together.
             let step = if four { 4 } else { 1 };
-            let (turns, unroll) = ((t.m * t.n).div_ceil(256 * step), if four { 2 } else { 4 });
-            let head = format!("#pragma unroll {unroll}\nfor (int turn = 0; turn < {turns}; turn++) {{\n");
-            let bound = if t.m * t.n < 256 { format!("if (e >= {}) break;\n", t.m * t.n) } else { String::new() };
+            let turns = (t.m * t.n).div_ceil(THREADS * step);
+            let head = format!("#pragma unroll 4\nfor (int turn = 0; turn < {turns}; turn++) {{\n");
+            let bound = if t.m * t.n < THREADS { format!("if (e >= {}) break;\n", t.m * t.n) } else { String::new() };
             let place = format!("const int e = (turn * THREADS + threadIdx.x) * {step};\n{bound}{place}");
             format!("{head}{place}{test}{{\n{}{own}{body}}}\n}}\n", self.entry(p, four))
         };
@@ -95,7 +115,7 @@ impl Writer<'_> {
             });
             each(&place, "")
         } else if p.thin() {
-            let body = self.scope(&mut needs, "", |e| self.results(e, row_spots));
+            let body = self.scope(&mut needs, "", |e| self.results(e, row_spots, ""));
             let owns: String =
                 (0..g.n).map(|i| format!("const real own{i} = {};\n", own(&format!("e * {} + {i}", t.n)))).collect();
             format!(
@@ -103,9 +123,14 @@ impl Writer<'_> {
                 t.m
             )
         } else {
-            let body = self.scope(&mut needs, "", |e| self.results(e, if four { quad_spots } else { single_spot }));
+            let body =
+                self.scope(&mut needs, "", |e| self.results(e, if four { quad_spots } else { single_spot }, guard));
             let owns: String = match four {
-                true => (0..4).map(|i| format!("const real own{i} = {};\n", own(&format!("e + {i}")))).collect(),
+                true => {
+                    let entry = |i| format!("const real own{i} = {factor} * four.x[{i}];\n");
+                    "const Pack<4> four = tile.template entries<4>(shared, e);\n".to_string()
+                        + &(0..4).map(entry).collect::<String>()
+                }
                 false => format!("const real own = {};\n", own("e")),
             };
             each(&body, &owns)
@@ -113,14 +138,14 @@ impl Writer<'_> {
         rest.push_str("tile.stage(shared);\n");
         rest.push_str(&epilogue);
         let blocks = self.partition.replicas * matrices * p.splits * mt * nt;
-        self.finished(blocks, t.shared(p.terms.len()), needs, &head, &rest)
+        self.finished(blocks, room.max(t.staged()), needs, &head, &rest)
     }
 
     /// How one side is loaded.
     fn loader(&self, p: &Product, term: &Term, left: bool, lead: &[Ix], needs: &mut Needs) -> Loader {
         if let Some(Address { root, k_is_fast, by_four, load }) = self.partition.address(p, term, left, lead) {
             needs.reads.insert(root);
-            let how = if self.partition.arithmetic.single && by_four { "BY_FOUR" } else { "SINGLY" };
+            let how = if by_four { "BY_FOUR" } else { "SINGLY" };
             return Loader { how, fast: k_is_fast, load };
         }
         let id = if left { term.left } else { term.right };

@@ -1,6 +1,7 @@
 //! A reduction by threads that share an output, and what is done with it.
 
 use super::{Code, Needs, Writer, indices, single_spot};
+use crate::cuda::THREADS;
 use crate::cuda::emit::{Ix, Spot};
 use crate::cuda::parts::named_spot;
 use crate::cuda::reduce::{Over, Reduce};
@@ -13,7 +14,7 @@ const BINS: usize = 256;
 impl Writer<'_> {
     pub(super) fn reduce(&self, r: &Reduce) -> Code {
         let shape = &self.part.shape;
-        let (len, across) = (shape.len(), 256 / r.lanes);
+        let (len, across) = (shape.len(), THREADS / r.lanes);
         let total = self.partition.replicas * len;
         let mut needs = Needs::default();
         let (lane, out) = match r.fast {
@@ -59,7 +60,7 @@ impl Writer<'_> {
         if r.splits > 1 {
             let _ = writeln!(rest, "w@{}[((i64)r * {} + split) * {len} + entry] = own;", self.number, r.splits);
         } else {
-            rest.push_str(&self.scope(&mut needs, "", |e| self.results(e, single_spot)));
+            rest.push_str(&self.scope(&mut needs, "", |e| self.results(e, single_spot, "")));
         }
         let blocks = total.div_ceil(across) * r.splits;
         self.finished(blocks, across * (r.lanes + 1), needs, &head, &rest)
@@ -73,7 +74,7 @@ impl Writer<'_> {
             "const real own = ranked<{length}>({rank}, (int*)shared, [&](int k) -> real {{\n{inner}return {value};\n}});\n\
              if (lane != 0) return;\n"
         );
-        rest.push_str(&self.scope(&mut needs, "", |e| self.results(e, single_spot)));
+        rest.push_str(&self.scope(&mut needs, "", |e| self.results(e, single_spot, "")));
         self.finished(total, BINS, needs, &head, &rest)
     }
 
