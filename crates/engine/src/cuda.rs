@@ -47,9 +47,11 @@ pub(crate) fn compile<T: crate::math::Real>(
         let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options));
         let nvrtc = nvrtc::Nvrtc::find();
         let card = card.join().expect("asking for a card does not panic")?;
-        scope.spawn(move || driver::Gpu::open(index).map(drop));
+        let bytes = plan.memory * size_of::<T>();
+        let memory = scope.spawn(move || driver::Memory::new(&driver::Gpu::open(index)?, bytes));
         let kernels = compile::compile(&card, nvrtc?, &plan.kernels)?;
-        Executor::new(plan, kernels, index, options.replicas)
+        let memory = memory.join().expect("asking for memory does not panic")?;
+        Executor::new(plan, kernels, memory, index, options.replicas)
     })
 }
 

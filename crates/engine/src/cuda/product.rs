@@ -81,6 +81,10 @@ pub(super) struct Tile {
 }
 
 impl Tile {
+    pub fn large(&self) -> bool {
+        self.m * self.n >= 64 * 64
+    }
+
     fn slices(&self) -> usize {
         self.warps.map_or(THREADS * 16 / (self.m * self.n), |(m, n)| 8 / (m * n))
     }
@@ -125,6 +129,8 @@ const FRESH: usize = 256;
 pub(super) struct Product {
     pub geometry: Geometry,
     pub terms: Vec<Term>,
+    /// Matrices of that geometry, those of all replicas.
+    pub batch: usize,
     pub tile: Tile,
     /// Into how many pieces k is cut, each computed by blocks of its own.
     pub splits: usize,
@@ -153,11 +159,26 @@ impl Product {
     pub fn new(nodes: &[Node], terms: &[(Id, f64)], replicas: usize, arithmetic: Arithmetic) -> Self {
         let geometry = Self::geometry(nodes, terms[0].0);
         let terms: Vec<Term> = terms.iter().map(|&(id, scale)| Term::new(nodes, id, scale)).collect();
-        let depth = terms.iter().map(|t| t.depth).max().unwrap_or(1);
         let batch = replicas * geometry.lead.iter().product::<usize>();
-        let choice = Choice { geometry: &geometry, batch, depth, terms: terms.len(), arithmetic };
+        let choice = Choice::new(&geometry, &terms, batch, arithmetic);
         let (tile, splits) = choice.best();
-        Product { geometry, terms, tile, splits }
+        Product { geometry, terms, batch, tile, splits }
+    }
+
+    /// Chooses the tile again, knowing how many large tiles other products of the kernel have: those fill a card together. What a
+    /// sum cut into pieces or small tiles were chosen for does not change.
+    pub fn settle(&mut self, beside: usize, arithmetic: Arithmetic) {
+        let choice = Choice { beside, ..Choice::new(&self.geometry, &self.terms, self.batch, arithmetic) };
+        let (tile, splits) = choice.best();
+        if splits == self.splits && tile.large() {
+            self.tile = tile;
+        }
+    }
+
+    /// Tiles of 128×64, if it has large tiles.
+    pub fn large_tiles(&self) -> usize {
+        let count = self.batch * self.geometry.height().div_ceil(128) * self.geometry.width().div_ceil(64);
+        if self.splits == 1 && self.tile.large() { count } else { 0 }
     }
 
     /// True if a row of C is a narrow row of data, finished by one thread.

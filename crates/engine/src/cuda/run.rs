@@ -99,10 +99,16 @@ pub(crate) struct Executor<T> {
 }
 
 impl<T: Real> Executor<T> {
-    pub(super) fn new(plan: Plan, kernels: Vec<Arc<Code>>, index: usize, replicas: usize) -> Result<Self, Trouble> {
+    /// A plan with its kernels, and the memory that it asks for.
+    pub(super) fn new(
+        plan: Plan,
+        kernels: Vec<Arc<Code>>,
+        memory: Memory,
+        index: usize,
+        replicas: usize,
+    ) -> Result<Self, Trouble> {
         let gpu = Gpu::open(index)?;
         let stream = Arc::new(Stream::new(&gpu)?);
-        let memory = Memory::new(&gpu, plan.memory * size_of::<T>())?;
         for (at, values) in &plan.constants {
             let values: Vec<T> = values.iter().map(|&v| T::from_f64(v)).collect();
             memory.upload(&stream, *at, &values)?;

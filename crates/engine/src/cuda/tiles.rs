@@ -4,7 +4,7 @@
 //! measured, for small ones it is estimated from loads and products.
 
 use super::parts::{Arithmetic, NARROW};
-use super::product::{Geometry, Rows, Tile};
+use super::product::{Geometry, Rows, Term, Tile};
 use crate::device::Precision;
 
 /// Multiprocessors to be filled: those of an H200. Fixed, so that results do not depend on the card.
@@ -46,6 +46,8 @@ pub(super) struct Choice<'a> {
     /// How many products are summed.
     pub terms: usize,
     pub arithmetic: Arithmetic,
+    /// Large tiles of other products of the same kernel, as far as they are known.
+    pub beside: usize,
 }
 
 /// A tile, and how long a step of k takes if that was measured.
@@ -54,7 +56,12 @@ struct Candidate {
     step: Option<f64>,
 }
 
-impl Choice<'_> {
+impl<'a> Choice<'a> {
+    pub fn new(geometry: &'a Geometry, terms: &[Term], batch: usize, arithmetic: Arithmetic) -> Self {
+        let depth = terms.iter().map(|t| t.depth).max().unwrap_or(1);
+        Choice { geometry, batch, depth, terms: terms.len(), arithmetic, beside: 0 }
+    }
+
     /// The tile, and into how many pieces k is cut.
     pub fn best(&self) -> (Tile, usize) {
         let candidates = self.candidates();
@@ -113,9 +120,9 @@ impl Choice<'_> {
     }
 
     /// Large tiles leave no room for other work of their kernel, nor for the next to begin: short sums are worth that only if
-    /// they are many, and the largest tiles only if they are one product of very many rows.
+    /// they are many (with those beside them), and the largest tiles only if they are one product of very many rows.
     fn worth(&self, t: &Tile) -> bool {
-        let (size, many) = (t.m * t.n, self.count(t) >= 2 * FILL);
+        let (size, many) = (t.m * t.n, self.count(t) + self.beside >= 2 * FILL);
         let tall = self.geometry.rows == Rows::Left && self.batch == 1;
         let long = self.depth >= if self.batch == 1 { LONG / 2 } else { LONG };
         size <= 1024 || long || (many && (size <= 128 * 64 || (tall && size < 128 * 128)))

@@ -65,6 +65,22 @@ impl Partition {
                 });
             }
         }
+        self.settle_tiles();
+    }
+
+    /// Products of one kernel choose their tiles together.
+    fn settle_tiles(&mut self) {
+        for level in 0..self.levels() {
+            let (arithmetic, products) = (self.arithmetic, self.parts.iter_mut().filter(|p| p.level == level));
+            let mut products: Vec<&mut Product> = products
+                .filter_map(|part| if let Kind::Product(p) = &mut part.kind { Some(p) } else { None })
+                .collect();
+            let counts: Vec<usize> = products.iter().map(|p| p.large_tiles()).collect();
+            let all: usize = counts.iter().sum();
+            for (product, own) in products.iter_mut().zip(counts).filter(|(_, own)| *own > 0) {
+                product.settle(all - own, arithmetic);
+            }
+        }
     }
 
     fn is_leaf(&self, id: Id) -> bool {
