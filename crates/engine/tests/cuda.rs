@@ -314,6 +314,18 @@ fn long_sums_over_rows_are_cut_into_pieces_of_large_tiles_for_any_number_of_repl
     }
 }
 
+/// Forty products of 128×256 are too few for large tiles, but not if there are as many beside them in their kernel.
+#[test]
+fn products_of_one_kernel_choose_their_tiles_together() {
+    let g = Graph::new();
+    let (x, v, w) = (g.input_rows("x", 128, [784]), g.input("v", [784, 256]), g.input("w", [784, 256]));
+    let options = Options { replicas: 40, precision: Precision::Tf32, ..cpu() };
+    for (outputs, tile) in [(vec![x.matmul(v)], "tile 64×64"), (vec![x.matmul(v), x.matmul(w)], "tile 128×64")] {
+        let plan = g.cuda_source::<f32>(&outputs, &[], &options).pop().expect("a summary");
+        assert_eq!((plan.matches("kernel ").count(), plan.matches(tile).count()), (1, outputs.len()), "{plan}");
+    }
+}
+
 #[test]
 fn programs_that_differ_in_constants_share_their_kernels() {
     let kernels = |training: &Training, options: &Options| {

@@ -482,10 +482,12 @@ template <int BM, int BN, int BK, int WM, int WN, int PRODUCTS, bool FRESH, bool
 struct Tensors {
   static constexpr int M = BM, N = BN, K = BK, SLICES = THREADS / 32 / (WM * WN), TM = BM / WM / 16, TN = BN / WN / 8;
   // How many rows (columns) of a thread lie together; and the pitch of the staged tile, whose rows begin in other banks.
-  static constexpr int WA = !ALONG_M ? 1 : TM % 2 == 0 ? 4 : 2, WB = !ALONG_N ? 1 : TN % 4 == 0 ? 4 : TN % 2 == 0 ? 2 : 1, PITCH = BN + 4;
+  static constexpr int WA = !ALONG_M ? 1 : TM % 2 == 0 ? 4 : 2, WB = !ALONG_N ? 1 : TN % 4 == 0 ? 4 : TN % 2 == 0 ? 2 : 1;
+  static constexpr int PITCH = BN + 4;
   float c[TM][TN][4];
 
-  // Where in its warp's place stands what is eighth g of piece i, if W of a thread's pieces lie together.
+  // A piece is eight rows (columns) of a warp, one for each g. Where row g of piece i stands among the warp's, if a thread has W
+  // pieces beside each other.
   template <int W>
   static __device__ __forceinline__ constexpr int place(int g, int i) { return W * g + i % W + 8 * W * (i / W); }
 
