@@ -3,7 +3,8 @@
 use crate::Failure;
 use clap::Args;
 use minvel::fit::{Folder, density_figures, look};
-use minvel::plot::Bearings;
+use minvel::plot::{Bearings, Plot};
+use minvel::report::Figure;
 use minvel::train::Desk;
 use minvel::{Error, file};
 use std::path::PathBuf;
@@ -17,9 +18,9 @@ pub struct Arguments {
     /// Folder to write the figures to [default: that of the fit].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Longitude of the middle of a map, in degrees.
-    #[arg(long, value_name = "DEGREES", default_value_t = 0.0, allow_negative_numbers = true)]
-    centre: f64,
+    /// Longitude of the middle of a map, in degrees [default: 0].
+    #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
+    centre: Option<f64>,
     /// Leave out the points.
     #[arg(long)]
     no_points: bool,
@@ -38,16 +39,36 @@ pub struct Arguments {
     json: bool,
 }
 
+impl Arguments {
+    /// An error if one asks for what no figure has.
+    fn check(&self, figures: &[Figure]) -> Result<(), Error> {
+        let any = |suits: fn(&Plot) -> bool| figures.iter().any(|figure| suits(&figure.plot));
+        let map = (any(|plot| matches!(plot, Plot::Maps(_))), "a map, of a density on S2");
+        let rose = (any(|plot| matches!(plot, Plot::Rose(_))), "a wind rose, of a density on S1 or T1");
+        let asked = [
+            ("--centre", self.centre.is_some(), map),
+            ("--earth", self.earth.is_some(), map),
+            ("--compass", self.compass.is_some(), rose),
+        ];
+        match asked.into_iter().find(|(_, given, (drawn, _))| *given && !drawn) {
+            Some((option, _, (_, what))) => {
+                Err(Error::config(format!("{option} is for {what}, and this fit has none: leave it out")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = Folder(arguments.folder.clone());
     let summary = folder.read_summary().map_err(Failure::Input)?;
     let (model, _) = folder.read_model().map_err(Failure::Input)?;
-    if !arguments.centre.is_finite() || arguments.centre.abs() > 360.0 {
+    if arguments.centre.is_some_and(|centre| !centre.is_finite() || centre.abs() > 360.0) {
         return Err(Failure::Input(Error::config("--centre is a longitude from -360 to 360 degrees")));
     }
     let mut look = look(&summary.data);
-    look.centre = arguments.centre;
+    look.centre = arguments.centre.unwrap_or(look.centre);
     look.dots = !arguments.no_points;
     look.earth = arguments.earth.unwrap_or(look.earth);
     look.bearings = match arguments.compass {
@@ -56,9 +77,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => look.bearings,
     };
     look.title = arguments.title.clone().unwrap_or(look.title);
+    let figures = density_figures(&model, &model.centres(), &look, &Desk::bare());
+    arguments.check(&figures).map_err(Failure::Input)?;
     let out = arguments.out.clone().unwrap_or(arguments.folder.clone());
     file::create_folder(&out).map_err(Failure::Work)?;
-    let figures = density_figures(&model, &model.centres(), &look, &Desk::bare());
     let mut written = vec![];
     for figure in &figures {
         written.extend(figure.write(&out).map_err(Failure::Work)?);

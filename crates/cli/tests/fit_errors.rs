@@ -373,7 +373,8 @@ fn data_that_do_not_fit_the_model_are_refused_by_every_command() {
         &["sample", "run", "--out", "drawn"],
     ];
     all_refused(&folder, "a name of no format", &names, &[".csv"]);
-    let output = folder.minvel(&["plot", "run", "--out", "figures", "--centre", "1000"]);
-    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
-    assert!(!folder.path("figures").exists());
+    let figures: [&[&str]; 1] = [&["plot", "run", "--out", "figures", "--centre", "1000"]];
+    all_refused(&folder, "no longitude", &figures, &["--centre is a longitude"]);
+    let figures: [&[&str]; 1] = [&["plot", "run", "--out", "figures", "--compass", "true"]];
+    all_refused(&folder, "no wind rose", &figures, &["--compass is for a wind rose", "leave it out"]);
 }
