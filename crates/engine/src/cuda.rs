@@ -25,7 +25,7 @@ use crate::expr::Expr;
 use crate::graph::Graph;
 use crate::program::Options;
 
-/// Threads of a block, as in the prelude.
+/// Threads of a block, which kernels call so too.
 const THREADS: usize = 256;
 
 /// Whether a card can be used, and if not, why.

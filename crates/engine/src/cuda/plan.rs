@@ -1,11 +1,12 @@
 //! A program for the GPU: its kernels as source, and where everything lives.
 
+use super::THREADS;
 use super::arguments::Arguments;
 use super::lower::lower;
 use super::parts::{Arithmetic, Kind, Part, Partition};
+use super::tiles::bounds;
 use super::write;
 use crate::cpu::pack;
-use crate::device::Precision;
 use crate::expr::Expr;
 use crate::graph::{Graph, Id};
 use crate::inputs::Named;
@@ -258,7 +259,7 @@ impl Plan {
         let clock = if random { "const u32 step = clock[0] + offset;\n" } else { "" };
         let real = if partition.arithmetic.single { "float" } else { "double" };
         let source = format!(
-            "typedef {real} real;\n{}\nextern \"C\" __global__ void __launch_bounds__(THREADS{}) step_kernel(const u32* __restrict__ clock, \
+            "typedef {real} real;\n#define THREADS {THREADS}\n{}\nextern \"C\" __global__ void __launch_bounds__(THREADS{}) step_kernel(const u32* __restrict__ clock, \
              const u32 offset, const u32* __restrict__ keys{}) {{\nBEGIN\nint block = blockIdx.x;\n{clock}{body}}}\n",
             include_str!("prelude.cu"),
             bounds(shared, partition.arithmetic),
@@ -267,20 +268,6 @@ impl Plan {
         Kernel { source, blocks, shared, params: arguments.params }
     }
 }
-
-/// Blocks of a kernel that are to fit on a multiprocessor side by side, if the compiler should see to that: as many as the
-/// shared memory of large tiles allows, up to three. It knows only then how many registers it may take, and loads early what
-/// tensor cores multiply.
-fn bounds(shared: usize, arithmetic: Arithmetic) -> String {
-    const SHARED: usize = 227 << 10;
-    if arithmetic.precision != Precision::Tf32 || shared < LARGE {
-        return String::new();
-    }
-    format!(", {}", (SHARED / (shared + 1024)).clamp(1, 3))
-}
-
-/// Bytes of shared memory of a kernel with large tiles.
-const LARGE: usize = 32 << 10;
 
 impl Names {
     /// A result; readers find the value there too, unless it is a leaf.

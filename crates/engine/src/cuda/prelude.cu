@@ -1,11 +1,10 @@
 // What generated kernels are made of: Philox, elementary functions, and the loops of products and reductions.
-// `real` is float or double; every step of the functions below is rounded as on the CPU, so they give the same bits. The compiler
+// `real` is float or double, THREADS the threads of a block; every step of the functions below is rounded as on the CPU, so they give the same bits. The compiler
 // must not join products and sums by itself (--fmad=false): where that is wanted, `fma_` says so.
 typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
-#define THREADS 256
 struct alignas(16) Four { float x[4]; };
 #define FN static __device__ __forceinline__
 

@@ -68,6 +68,11 @@ impl Term {
     }
 }
 
+/// Longest sum over k.
+pub(super) fn longest(terms: &[Term]) -> usize {
+    terms.iter().map(|t| t.depth).max().unwrap_or(1)
+}
+
 /// How large a tile is, and how it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tile {
@@ -81,10 +86,6 @@ pub(super) struct Tile {
 }
 
 impl Tile {
-    pub fn large(&self) -> bool {
-        self.m * self.n >= 64 * 64
-    }
-
     fn slices(&self) -> usize {
         self.warps.map_or(THREADS * 16 / (self.m * self.n), |(m, n)| 8 / (m * n))
     }
@@ -165,20 +166,14 @@ impl Product {
         Product { geometry, terms, batch, tile, splits }
     }
 
-    /// Chooses the tile again, knowing how many large tiles other products of the kernel have: those fill a card together. What a
-    /// sum cut into pieces or small tiles were chosen for does not change.
-    pub fn settle(&mut self, beside: usize, arithmetic: Arithmetic) {
-        let choice = Choice { beside, ..Choice::new(&self.geometry, &self.terms, self.batch, arithmetic) };
-        let (tile, splits) = choice.best();
-        if splits == self.splits && tile.large() {
-            self.tile = tile;
-        }
+    /// How its tile is chosen, if other products of the kernel have some broad tiles.
+    pub fn choice(&self, beside: usize, arithmetic: Arithmetic) -> Choice<'_> {
+        Choice { beside, ..Choice::new(&self.geometry, &self.terms, self.batch, arithmetic) }
     }
 
-    /// Tiles of 128×64, if it has large tiles.
-    pub fn large_tiles(&self) -> usize {
-        let count = self.batch * self.geometry.height().div_ceil(128) * self.geometry.width().div_ceil(64);
-        if self.splits == 1 && self.tile.large() { count } else { 0 }
+    /// True if it has large tiles, and its sum is in one piece.
+    pub fn large(&self) -> bool {
+        self.splits == 1 && self.tile.m * self.tile.n >= 64 * 64
     }
 
     /// True if a row of C is a narrow row of data, finished by one thread.
@@ -194,7 +189,7 @@ impl Product {
 
     /// Longest sum over k.
     pub fn depth(&self) -> usize {
-        self.terms.iter().map(|t| t.depth).max().unwrap_or(1)
+        longest(&self.terms)
     }
 
     /// The piece of k that a block sums, in its kernel's words, and what to ask before.

@@ -4,7 +4,7 @@
 //! measured, for small ones it is estimated from loads and products.
 
 use super::parts::{Arithmetic, NARROW};
-use super::product::{Geometry, Rows, Term, Tile};
+use super::product::{Geometry, Rows, Term, Tile, longest};
 use crate::device::Precision;
 
 /// Multiprocessors to be filled: those of an H200. Fixed, so that results do not depend on the card.
@@ -26,8 +26,13 @@ const TENSORS: [Tensors; 10] = [
 ];
 /// Tiles by scalars.
 const SCALARS: [(usize, usize); 5] = [(16, 16), (16, 4), (64, 4), (32, 32), (64, 64)];
-/// Bytes of shared memory that two blocks may take each.
+/// Bytes of shared memory that one block may take, and that two may take each.
+const SHARED: usize = 227 << 10;
 const WHOLE: usize = 114 << 10;
+/// From as many bytes of shared memory on a kernel has large tiles.
+const SPACIOUS: usize = 32 << 10;
+/// The tile that many products take together, if they fill the card.
+const BROAD: (usize, usize) = (128, 64);
 /// From this length on a sum over k is long.
 const LONG: usize = 1024;
 /// Nanoseconds until a large tile is under way.
@@ -35,6 +40,16 @@ const LARGE: f64 = 2000.0;
 /// Nanoseconds until the pieces of a sum are added up by a kernel of its own, and bytes that it moves in each.
 const SUMMED: f64 = 2500.0;
 const MOVED: f64 = 2500.0;
+
+/// Blocks of a kernel that are to fit on a multiprocessor side by side, if the compiler should see to that: as many as the
+/// shared memory of large tiles allows, up to three. It knows only then how many registers it may take, and loads early what
+/// tensor cores multiply.
+pub(super) fn bounds(shared: usize, arithmetic: Arithmetic) -> String {
+    if arithmetic.precision != Precision::Tf32 || shared < SPACIOUS {
+        return String::new();
+    }
+    format!(", {}", (SHARED / (shared + 1024)).clamp(1, 3))
+}
 
 /// What a tile is chosen for.
 pub(super) struct Choice<'a> {
@@ -46,7 +61,7 @@ pub(super) struct Choice<'a> {
     /// How many products are summed.
     pub terms: usize,
     pub arithmetic: Arithmetic,
-    /// Large tiles of other products of the same kernel, as far as they are known.
+    /// Broad tiles of other products of the same kernel, as far as they are known.
     pub beside: usize,
 }
 
@@ -58,8 +73,7 @@ struct Candidate {
 
 impl<'a> Choice<'a> {
     pub fn new(geometry: &'a Geometry, terms: &[Term], batch: usize, arithmetic: Arithmetic) -> Self {
-        let depth = terms.iter().map(|t| t.depth).max().unwrap_or(1);
-        Choice { geometry, batch, depth, terms: terms.len(), arithmetic, beside: 0 }
+        Choice { geometry, batch, depth: longest(terms), terms: terms.len(), arithmetic, beside: 0 }
     }
 
     /// The tile, and into how many pieces k is cut.
@@ -101,8 +115,8 @@ impl<'a> Choice<'a> {
         let single = self.arithmetic.single;
         let whole = Tile { m, n, k: self.depth.next_multiple_of(8), stages: 1, warps };
         let size = if single { 4 } else { 8 };
-        let (large, many) = (m * n >= 8192, self.batch > 1);
-        let room = if m * n < 512 || (large && !many) { WHOLE } else { WHOLE * 2 / 3 };
+        let (broad, many) = (m * n >= BROAD.0 * BROAD.1, self.batch > 1);
+        let room = if m * n < 512 || (broad && !many) { WHOLE } else { WHOLE * 2 / 3 };
         if whole.shared(self.terms) * size <= room {
             return whole;
         }
@@ -112,25 +126,30 @@ impl<'a> Choice<'a> {
             (_, true) => 32,
             (_, false) => 16,
         };
-        Tile { k, stages: if !single || (large && many) { 2 } else { 3 }, ..whole }
+        Tile { k, stages: if !single || (broad && many) { 2 } else { 3 }, ..whole }
     }
 
-    fn count(&self, t: &Tile) -> usize {
-        self.batch * self.geometry.height().div_ceil(t.m) * self.geometry.width().div_ceil(t.n)
+    fn count(&self, (m, n): (usize, usize)) -> usize {
+        self.batch * self.geometry.height().div_ceil(m) * self.geometry.width().div_ceil(n)
+    }
+
+    /// How many broad tiles there would be.
+    pub fn broad(&self) -> usize {
+        self.count(BROAD)
     }
 
     /// Large tiles leave no room for other work of their kernel, nor for the next to begin: short sums are worth that only if
     /// they are many (with those beside them), and the largest tiles only if they are one product of very many rows.
     fn worth(&self, t: &Tile) -> bool {
-        let (size, many) = (t.m * t.n, self.count(t) + self.beside >= 2 * FILL);
+        let (size, many) = (t.m * t.n, self.count((t.m, t.n)) + self.beside >= 2 * FILL);
         let tall = self.geometry.rows == Rows::Left && self.batch == 1;
         let long = self.depth >= if self.batch == 1 { LONG / 2 } else { LONG };
-        size <= 1024 || long || (many && (size <= 128 * 64 || (tall && size < 128 * 128)))
+        size <= 1024 || long || (many && (size <= BROAD.0 * BROAD.1 || (tall && size < 128 * 128)))
     }
 
     /// Nanoseconds until all is done.
     fn cost(&self, c: &Candidate, splits: usize) -> f64 {
-        let (t, blocks, piece) = (&c.tile, splits * self.count(&c.tile), self.depth.div_ceil(splits));
+        let (t, blocks, piece) = (&c.tile, splits * self.count((c.tile.m, c.tile.n)), self.depth.div_ceil(splits));
         let (turns, size) = (blocks as f64 / FILL as f64, (t.m * t.n) as f64);
         let time = match c.step {
             Some(step) => {

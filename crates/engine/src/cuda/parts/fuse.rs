@@ -68,17 +68,20 @@ impl Partition {
         self.settle_tiles();
     }
 
-    /// Products of one kernel choose their tiles together.
+    /// Products of one kernel that have large tiles choose them again, together: they fill the card together.
     fn settle_tiles(&mut self) {
+        let arithmetic = self.arithmetic;
         for level in 0..self.levels() {
-            let (arithmetic, products) = (self.arithmetic, self.parts.iter_mut().filter(|p| p.level == level));
-            let mut products: Vec<&mut Product> = products
-                .filter_map(|part| if let Kind::Product(p) = &mut part.kind { Some(p) } else { None })
-                .collect();
-            let counts: Vec<usize> = products.iter().map(|p| p.large_tiles()).collect();
-            let all: usize = counts.iter().sum();
-            for (product, own) in products.iter_mut().zip(counts).filter(|(_, own)| *own > 0) {
-                product.settle(all - own, arithmetic);
+            let large = |part| match part {
+                &mut Part { level: own, kind: Kind::Product(ref mut p), .. } if own == level && p.large() => Some(p),
+                _ => None,
+            };
+            let products: Vec<&mut Product> = self.parts.iter_mut().filter_map(large).collect();
+            let broad = |p: &Product| p.choice(0, arithmetic).broad();
+            let all: usize = products.iter().map(|p| broad(p)).sum();
+            for product in products {
+                // More tiles beside it only make larger ones worth while: its sum stays in one piece.
+                (product.tile, product.splits) = product.choice(all - broad(product), arithmetic).best();
             }
         }
     }

@@ -137,7 +137,7 @@ impl Writer<'_> {
         };
         rest.push_str("tile.stage(shared);\n");
         rest.push_str(&epilogue);
-        let blocks = self.partition.replicas * matrices * p.splits * mt * nt;
+        let blocks = p.batch * p.splits * tiles;
         self.finished(blocks, room.max(t.staged()), needs, &head, &rest)
     }
 
