@@ -8,7 +8,7 @@ use minvel::Error;
 use minvel::data::{Dataset, locate};
 use minvel::fit::{Evaluation, Folder};
 use minvel::train::Desk;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Score rows that the model has not seen, beside a uniform law, a kernel density and a mixture.
@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let data = Dataset::read_as(&path, &coordinates, &options).map_err(Failure::Input)?;
     data.guesses.iter().for_each(|doubt| eprintln!("mind: {doubt}"));
     let bars = Bars::new("evaluate");
-    let desk = Desk::new(&bars, crate::stop::on_signal(), Path::new(""), "");
+    let desk = Desk::watched(&bars, crate::stop::on_signal());
     let evaluation = Evaluation::of(&model, &data.points, model.settings().seed, &desk);
     bars.finish();
     let evaluation = evaluation.map_err(|error| match error {

@@ -212,7 +212,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let images = sources.iter().any(|s| !matches!(s, Source::Statistics(_)));
     let weights = images.then(|| Weights::of(arguments)).transpose().map_err(Failure::Input)?;
     let bars = Bars::new("fid");
-    let mut desk = Desk::new(&bars, crate::stop::on_signal(), Path::new(""), "");
+    let mut desk = Desk::watched(&bars, crate::stop::on_signal());
     (desk.threads, desk.device) = (arguments.threads, arguments.device);
     let work = Work { arguments, weights: weights.as_ref(), desk: &desk, bars: &bars };
     let measured = names.zip(sources).enumerate().map(|(i, (name, source))| work.measure(name, source, i as u32));

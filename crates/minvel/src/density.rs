@@ -20,7 +20,8 @@ pub use kernel_density::{Bandwidth, KernelDensity, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
 
-use crate::Manifold;
+use crate::train::Desk;
+use crate::{Error, Manifold};
 use std::fmt;
 
 /// A normalised density on a manifold.
@@ -28,8 +29,8 @@ pub trait Density: fmt::Debug + Send + Sync {
     /// What it is, in a few words.
     fn name(&self) -> &str;
 
-    /// log p at each point, in nats; `points` is row-major.
-    fn log_density(&self, points: &[f64], threads: usize) -> Vec<f64>;
+    /// log p at each point, in nats; `points` is row-major. An error only where the desk is asked to stop.
+    fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error>;
 }
 
 /// p = 1/vol.
@@ -51,8 +52,8 @@ impl Density for Uniform {
         "uniform"
     }
 
-    fn log_density(&self, points: &[f64], _: usize) -> Vec<f64> {
-        vec![-self.log_volume; rows(points, self.ambient)]
+    fn log_density(&self, points: &[f64], _: &Desk) -> Result<Vec<f64>, Error> {
+        Ok(vec![-self.log_volume; rows(points, self.ambient)])
     }
 }
 
@@ -79,14 +80,20 @@ fn share(uniform: f64, log_volume: Option<f64>) -> Option<(f64, f64)> {
 }
 
 /// `width` numbers for each of `count` rows, by threads that each fill whole rows: `work(first row, rows to fill)`.
-pub(crate) fn by_rows(count: usize, width: usize, threads: usize, work: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
+pub(crate) fn by_rows(
+    count: usize,
+    width: usize,
+    desk: &Desk,
+    work: impl Fn(usize, &mut [f64]) + Sync,
+) -> Result<Vec<f64>, Error> {
     let mut out = vec![0.0; count * width];
-    let each = count.div_ceil(threads.clamp(1, count.max(1))).max(1);
+    let each = count.div_ceil(desk.threads().clamp(1, count.max(1))).max(1);
     std::thread::scope(|scope| {
         for (k, part) in out.chunks_mut(each * width).enumerate() {
             let work = &work;
             scope.spawn(move || work(k * each, part));
         }
     });
-    out
+    desk.go_on()?;
+    Ok(out)
 }

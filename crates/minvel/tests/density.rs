@@ -4,6 +4,7 @@ mod support;
 
 use minvel::density::{Bump, Density, KernelDensity, Search};
 use minvel::manifold::parse;
+use minvel::train::Desk;
 use minvel_engine::random::{Key, Stream};
 use support::{estimate, within_sigma, within_ulps};
 
@@ -150,8 +151,8 @@ fn a_kernel_density_is_the_mean_of_its_kernels() {
         let weights: Vec<f64> = (0..701).map(|i| 1.0 + (i % 3) as f64).collect();
         for kappa in [0.5, 900.0] {
             let density = KernelDensity::new(bump.clone(), &centres, kappa, 0.1).weighted(&weights);
-            let got = density.log_density(&queries, 1);
-            assert_eq!(got, density.log_density(&queries, 3), "threads change nothing");
+            let got = density.log_density(&queries, &Desk::of_threads(1)).unwrap();
+            assert_eq!(got, density.log_density(&queries, &Desk::of_threads(3)).unwrap(), "threads change nothing");
             let value = |x: &[f64], skip: usize| {
                 let pairs = centres.chunks(m).zip(&weights).enumerate().filter(|(i, _)| *i != skip);
                 let kernels = log_mean(pairs.map(|(_, (c, w))| (*w, bump.log_density(x, c, kappa))));
@@ -164,7 +165,7 @@ fn a_kernel_density_is_the_mean_of_its_kernels() {
                 // κt is a difference of numbers of size κ·scale.
                 assert!(within_ulps(*got, value(x, usize::MAX), 64.0 + 8.0 * kappa), "{name}: {got}");
             }
-            for (i, got) in density.leave_one_out(2).into_iter().enumerate().step_by(50) {
+            for (i, got) in density.leave_one_out(&Desk::of_threads(2)).unwrap().into_iter().enumerate().step_by(50) {
                 let expected = value(&centres[i * m..(i + 1) * m], i);
                 assert!(within_ulps(got, expected, 64.0 + 8.0 * kappa), "{name}: {got}, not {expected}");
             }
@@ -178,7 +179,7 @@ fn a_kernel_density_integrates_to_one() {
         let (bump, c, _) = case(name);
         let density = KernelDensity::new(bump.clone(), &draws(&bump, &c, 8.0, 5, 40), 20.0, 0.2);
         let grid = parse(name).unwrap().grid(resolution, RADIUS).unwrap();
-        let values = density.log_density(&grid.points, 2);
+        let values = density.log_density(&grid.points, &Desk::of_threads(2)).unwrap();
         let terms: Vec<f64> = values.iter().zip(&grid.weights).map(|(l, w)| w * l.exp()).collect();
         assert!(within_ulps(support::sum(&terms), 1.0, 1e5), "{name}: {}", support::sum(&terms));
     }
@@ -189,11 +190,19 @@ fn the_bandwidths_tried_have_the_likelihoods_of_their_densities() {
     for name in ["sphere:2", "euclidean:2", "product(hyperbolic:1,euclidean:1)"] {
         let (bump, c, _) = case(name);
         let (train, validation) = (draws(&bump, &c, 3.0, 300, 50), draws(&bump, &c, 3.0, 100, 51));
-        let search = Search { threads: 2, ..Search::default() };
-        let (density, bandwidth) = KernelDensity::cross_validated(bump.clone(), &train, Some(&validation), &search);
+        let (density, bandwidth) = KernelDensity::cross_validated(
+            bump.clone(),
+            &train,
+            Some(&validation),
+            &Search::default(),
+            &Desk::of_threads(2),
+        )
+        .unwrap();
         assert!(!bandwidth.at_edge && density.kappa() == bandwidth.kappa);
         for (kappa, value) in &bandwidth.tried {
-            let all = KernelDensity::new(bump.clone(), &train, *kappa, 0.01).log_density(&validation, 1);
+            let all = KernelDensity::new(bump.clone(), &train, *kappa, 0.01)
+                .log_density(&validation, &Desk::of_threads(1))
+                .unwrap();
             let expected = all.iter().sum::<f64>() / all.len() as f64;
             // Each doubling of κ by squaring doubles the error: 2²⁸ rounding errors in the end.
             assert!(within_ulps(*value, expected, 2f64.powi(28)), "{name}, κ = {kappa}: {value}, not {expected}");
@@ -208,15 +217,21 @@ fn cross_validation_finds_a_bandwidth_that_is_good_on_fresh_points() {
         let (bump, c, d) = case(name);
         let both = |count, seed| [draws(&bump, &c, 30.0, count, seed), draws(&bump, &d, 8.0, count, seed + 1)].concat();
         let (train, fresh) = (both(500, 60), both(1000, 70));
-        let (density, bandwidth) = KernelDensity::cross_validated(bump.clone(), &train, None, &Search::default());
-        let values = density.log_density(&fresh, 2);
+        let (density, bandwidth) =
+            KernelDensity::cross_validated(bump.clone(), &train, None, &Search::default(), &Desk::of_threads(2))
+                .unwrap();
+        let values = density.log_density(&fresh, &Desk::of_threads(2)).unwrap();
         let (mean, error) = estimate(&values);
         println!("{name}: κ = {:.1}, {mean:.3} ± {error:.3}, folds say {:.3}", bandwidth.kappa, bandwidth.log_density);
         // Folds leave out a tenth of the points, and both means have their own errors.
         assert!((bandwidth.log_density - mean).abs() < 4.0 * error * 2f64.sqrt() + 0.05, "{name}");
         for factor in [1.0 / 30.0, 30.0] {
             let other = KernelDensity::new(bump.clone(), &train, factor * density.kappa(), 0.01);
-            let gain: Vec<f64> = values.iter().zip(other.log_density(&fresh, 2)).map(|(a, b)| a - b).collect();
+            let gain: Vec<f64> = values
+                .iter()
+                .zip(other.log_density(&fresh, &Desk::of_threads(2)).unwrap())
+                .map(|(a, b)| a - b)
+                .collect();
             let (gain, error) = estimate(&gain);
             assert!(gain > 4.0 * error, "{name}: {factor} times κ is worse only by {gain} ± {error}");
         }
@@ -236,8 +251,9 @@ fn scales_by_coordinate_follow_the_data() {
         let scaled = bump.clone().by_coordinate().scaled_to(&train);
         println!("{name}: scales {:?}", scaled.scales());
         let values = |bump: Bump| {
-            let (density, _) = KernelDensity::cross_validated(bump, &train, None, &Search::default());
-            density.log_density(&fresh, 2)
+            let (density, _) =
+                KernelDensity::cross_validated(bump, &train, None, &Search::default(), &Desk::of_threads(2)).unwrap();
+            density.log_density(&fresh, &Desk::of_threads(2)).unwrap()
         };
         let gain: Vec<f64> = values(scaled).iter().zip(values(bump.clone())).map(|(a, b)| a - b).collect();
         let (gain, error) = estimate(&gain);
@@ -251,8 +267,11 @@ fn repeated_points_drive_the_bandwidth_to_its_edge_and_it_says_so() {
     let (bump, c, _) = case("sphere:2");
     let once = draws(&bump, &c, 3.0, 50, 80);
     let train: Vec<f64> = once.repeat(4);
-    let (density, bandwidth) = KernelDensity::cross_validated(bump, &train, None, &Search::default());
-    assert!(bandwidth.at_edge && density.log_density(&once, 1).iter().all(|l| l.is_finite()));
+    let (density, bandwidth) =
+        KernelDensity::cross_validated(bump, &train, None, &Search::default(), &Desk::of_threads(2)).unwrap();
+    assert!(
+        bandwidth.at_edge && density.log_density(&once, &Desk::of_threads(1)).unwrap().iter().all(|l| l.is_finite())
+    );
 }
 
 /// Quaternions are rotations up to sign; unit vectors are not.
@@ -266,7 +285,7 @@ fn the_antipode_of_a_centre_is_far_from_it_on_spheres_and_the_same_rotation() {
         let opposite: Vec<f64> = c.iter().map(|x| -x).collect();
         let kappa = 6.0;
         let density = KernelDensity::new(bump.clone(), &c, kappa, 0.0);
-        let at = density.log_density(&[c.clone(), opposite.clone()].concat(), 1);
+        let at = density.log_density(&[c.clone(), opposite.clone()].concat(), &Desk::of_threads(1)).unwrap();
         if name == "so3" {
             assert!(within_ulps(at[0], at[1], 64.0), "{name}: {at:?}");
         } else {

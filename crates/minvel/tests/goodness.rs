@@ -5,6 +5,7 @@ mod support;
 use minvel::density::Bump;
 use minvel::eval::{SteinKernel, TestPlan, goodness_of_fit};
 use minvel::manifold::{Space, parse};
+use minvel::train::Desk;
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Graph, grad};
 use support::geometry::wave;
@@ -130,8 +131,8 @@ fn p_values(name: &str, count: usize, repeats: u64, factor: f64) -> Vec<f64> {
     let test = |seed: u64| {
         let (points, mut scores) = sample(&bump, 4.0, count, 100 + seed);
         scores.iter_mut().for_each(|s| *s *= factor);
-        let plan = TestPlan { resamples: 199, seed, threads: 1, points: 1000 };
-        goodness_of_fit(&*manifold, &points, &scores, &plan).unwrap().p_value
+        let plan = TestPlan { resamples: 199, seed, points: 1000 };
+        goodness_of_fit(&*manifold, &points, &scores, &plan, &Desk::of_threads(1)).unwrap().p_value
     };
     (0..repeats).map(test).collect()
 }
@@ -166,12 +167,12 @@ fn large_sets_are_thinned_and_bad_scores_refused() {
     let manifold = parse("euclidean:1").unwrap();
     let (points, mut scores) = sample(&Bump::new(&*manifold).unwrap(), 1.0, 500, 1);
     let plan = TestPlan { points: 100, resamples: 99, ..TestPlan::default() };
-    let outcome = goodness_of_fit(&*manifold, &points, &scores, &plan).unwrap();
+    let outcome = goodness_of_fit(&*manifold, &points, &scores, &plan, &Desk::of_threads(1)).unwrap();
     assert_eq!(
         (outcome.points, outcome),
-        (100, goodness_of_fit(&*manifold, &points, &scores, &TestPlan { threads: 2, ..plan }).unwrap())
+        (100, goodness_of_fit(&*manifold, &points, &scores, &plan, &Desk::of_threads(2)).unwrap())
     );
     scores.fill(f64::NAN);
-    assert!(goodness_of_fit(&*manifold, &points, &scores, &plan).is_err());
-    assert!(goodness_of_fit(&*manifold, &points[..1], &[0.0], &plan).is_err());
+    assert!(goodness_of_fit(&*manifold, &points, &scores, &plan, &Desk::of_threads(1)).is_err());
+    assert!(goodness_of_fit(&*manifold, &points[..1], &[0.0], &plan, &Desk::of_threads(1)).is_err());
 }

@@ -5,6 +5,7 @@ mod support;
 use minvel::Manifold;
 use minvel::density::{Density, Family, Kind, LocalKernels, LocalSettings};
 use minvel::manifold::{Space, parse};
+use minvel::train::Desk;
 use minvel_engine::Graph;
 use minvel_engine::random::{Key, Stream};
 use std::f64::consts::{PI, TAU};
@@ -382,9 +383,13 @@ fn a_density_is_the_sum_of_its_kernels() {
         let case = Case::sized(name, width, count);
         let density = case.density();
         let points = density.sample(200, 5);
-        let got = density.log_density(&points, 1);
+        let got = density.log_density(&points, &Desk::of_threads(1)).unwrap();
         for threads in [2, 3] {
-            assert_eq!(got, density.log_density(&points, threads), "{name}: threads change nothing");
+            assert_eq!(
+                got,
+                density.log_density(&points, &Desk::of_threads(threads)).unwrap(),
+                "{name}: threads change nothing"
+            );
         }
         // |C⁻¹v|² is a sum of squares of numbers of size 1/width, each with some rounding errors.
         let ulps = 1e4 / width * condition(&case.spaces);
@@ -410,7 +415,8 @@ fn integral(case: &Case, resolution: usize, log_density: impl Fn(&[f64]) -> Vec<
 fn every_density_integrates_to_one_and_not_without_its_jacobian() {
     for (name, resolution) in GRIDS {
         let case = Case::new(name, 1.0);
-        let total = integral(&case, resolution, |points| case.density().log_density(points, 2));
+        let total =
+            integral(&case, resolution, |points| case.density().log_density(points, &Desk::of_threads(2)).unwrap());
         println!("{name}: ∫p = 1 {:+.1e}", total - 1.0);
         // What lies behind the cut locus, 9 deviations away, is below rounding; so is the error of the grid.
         assert!(within_ulps(total, 1.0, 1e5), "{name}: {total}");
@@ -435,8 +441,15 @@ fn the_derivative_is_the_slope_of_the_log_density_along_geodesics() {
         let density = case.density();
         let (m, n) = (case.manifold.ambient(), case.manifold.dim());
         let points = density.sample(12, 6);
-        let (derivative, other) = (density.derivative(&points, 1), twin.density().derivative(&points, 1));
-        assert_eq!(derivative, density.derivative(&points, 3), "{name}: threads change nothing");
+        let (derivative, other) = (
+            density.derivative(&points, &Desk::of_threads(1)).unwrap(),
+            twin.density().derivative(&points, &Desk::of_threads(1)).unwrap(),
+        );
+        assert_eq!(
+            derivative,
+            density.derivative(&points, &Desk::of_threads(3)).unwrap(),
+            "{name}: threads change nothing"
+        );
         let (mut worst, mut worst_twin) = (0f64, 0f64);
         for (k, x) in points.chunks(m).enumerate() {
             for j in 0..n {
@@ -444,7 +457,7 @@ fn the_derivative_is_the_slope_of_the_log_density_along_geodesics() {
                     let v: Vec<f64> = (0..n).map(|i| if i == j { t } else { 0.0 }).collect();
                     from_normal(&case.spaces, x, &v)
                 };
-                let expected = slope(STEP, |t| density.log_density(&along(t), 1)[0]);
+                let expected = slope(STEP, |t| density.log_density(&along(t), &Desk::of_threads(1)).unwrap()[0]);
                 let speed = velocity(&case.spaces, x, &vec![0.0; n], j, STEP);
                 let dot = |d: &[f64]| d[k * m..][..m].iter().zip(&speed).map(|(d, s)| d * s).sum::<f64>();
                 let size = 1.0 + expected.abs();
@@ -468,7 +481,7 @@ fn samples_follow_their_density() {
         let (case, twin) = (Case::new(name, 1.0), Case::new(name, 1.2));
         let (density, m) = (case.density(), case.manifold.ambient());
         let grid = case.manifold.grid(resolution, RADIUS).unwrap();
-        let logs = density.log_density(&grid.points, 2);
+        let logs = density.log_density(&grid.points, &Desk::of_threads(2)).unwrap();
         let average = |f: &[f64]| {
             sum(&logs.iter().zip(&grid.weights).zip(f).map(|((l, w), f)| w * l.exp() * f).collect::<Vec<f64>>())
         };
@@ -478,7 +491,7 @@ fn samples_follow_their_density() {
             let x = g.input_rows("x", points.len() / m, [m]);
             values(&[support::geometry::wave(&*case.manifold, x, 0.7)], &[("x", points)], 1).remove(0)
         };
-        let height = |points: &[f64]| density.log_density(points, 2);
+        let height = |points: &[f64]| density.log_density(points, &Desk::of_threads(2)).unwrap();
         let drawn = density.sample(COUNT, 8);
         drawn.chunks(m).take(200).for_each(|x| case.manifold.check(x).unwrap());
         assert!(within_sigma(&format!("{name}, side"), &side(&drawn), average(&side(&grid.points)), 4.0), "{name}");
@@ -563,7 +576,7 @@ fn shares_by_em_raise_the_likelihood_of_points_that_were_left_out_and_of_fresh_o
     for name in ["sphere:2", "torus:2", "euclidean:2", "hyperbolic:2", "so3", "product(sphere:1,euclidean:1)"] {
         let manifold = parse(name).unwrap();
         let (train, fresh) = (clusters(&*manifold, 400, 20), clusters(&*manifold, 2000, 21));
-        let all = LocalSettings::default().fit(&*manifold, &train, 1, 2, false);
+        let all = LocalSettings::default().fit(&*manifold, &train, 1, &Desk::of_threads(2), false).unwrap();
         let shares: f64 = all.density.families().iter().map(|f| f.share).sum();
         assert!(within_ulps(shares, 1.0, 64.0), "{name}: shares add up to {shares}");
         let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
@@ -575,12 +588,17 @@ fn shares_by_em_raise_the_likelihood_of_points_that_were_left_out_and_of_fresh_o
             LocalSettings { widths: 0, ..LocalSettings::default() },
             LocalSettings { factors: vec![0.3, 1.0], ..LocalSettings::default() },
         ] {
-            let held_out = part.fit(&*manifold, &train, 1, 2, false).held_out;
+            let held_out = part.fit(&*manifold, &train, 1, &Desk::of_threads(2), false).unwrap().held_out;
             let (more, less) = (mean(&all.held_out), mean(&held_out));
             assert!(more > less - dropped, "{name}: {more} with all kinds, {less} with a part of them");
         }
         let equal = with_equal_shares(&*manifold, &all.density);
-        let pairs = all.density.log_density(&fresh, 2).into_iter().zip(equal.log_density(&fresh, 2));
+        let pairs = all
+            .density
+            .log_density(&fresh, &Desk::of_threads(2))
+            .unwrap()
+            .into_iter()
+            .zip(equal.log_density(&fresh, &Desk::of_threads(2)).unwrap());
         let (gain, error) = estimate(&pairs.map(|(a, b)| a - b).collect::<Vec<f64>>());
         println!("{name}: shares gain {gain:.4} ± {error:.4} nats on fresh points");
         assert!(gain > 4.0 * error, "{name}: {gain} ± {error}");
@@ -590,8 +608,9 @@ fn shares_by_em_raise_the_likelihood_of_points_that_were_left_out_and_of_fresh_o
             logs.iter().zip(points.chunks(manifold.ambient())).map(|(l, x)| l - truth(&*manifold, x)).collect()
         };
         let (left_out, spread) = estimate(&gaps(&all.held_out, &train));
-        let (own, _) = estimate(&gaps(&all.density.log_density(&train, 2), &train));
-        let (honest, spread_there) = estimate(&gaps(&all.density.log_density(&fresh, 2), &fresh));
+        let (own, _) = estimate(&gaps(&all.density.log_density(&train, &Desk::of_threads(2)).unwrap(), &train));
+        let (honest, spread_there) =
+            estimate(&gaps(&all.density.log_density(&fresh, &Desk::of_threads(2)).unwrap(), &fresh));
         // Four fifths of the points know less: errors fall with n^{−4/(4+dim)} at best, so by 1.25^{4/5} at most.
         let allowed = 4.0 * spread.hypot(spread_there) + (1.25f64.powf(0.8) - 1.0) * honest.abs();
         println!("{name}: less than the truth left out {left_out:.3}, fresh {honest:.3} ± {allowed:.3}, own {own:.3}");
@@ -608,8 +627,10 @@ fn repeats_of_a_point_are_left_out_together() {
         let single = clusters(&*manifold, 200, 30);
         let doubled: Vec<f64> = single.chunks(m).flat_map(|x| [x, x].concat()).collect();
         let settings = LocalSettings { neighbours: vec![], ..LocalSettings::default() };
-        let (one, two) =
-            (settings.fit(&*manifold, &single, 1, 2, false), settings.fit(&*manifold, &doubled, 1, 2, false));
+        let (one, two) = (
+            settings.fit(&*manifold, &single, 1, &Desk::of_threads(2), false).unwrap(),
+            settings.fit(&*manifold, &doubled, 1, &Desk::of_threads(2), false).unwrap(),
+        );
         for (k, expected) in one.held_out.iter().enumerate() {
             for got in &two.held_out[2 * k..2 * k + 2] {
                 // EM iterates 300 sums of 200 or 400 terms.
@@ -621,7 +642,7 @@ fn repeats_of_a_point_are_left_out_together() {
         let hair = vec![1e-9; manifold.dim()];
         let close: Vec<f64> =
             single.chunks(m).flat_map(|x| [x.to_vec(), from_normal(&spaces, x, &hair)].concat()).collect();
-        let three = settings.fit(&*manifold, &close, 1, 2, false);
+        let three = settings.fit(&*manifold, &close, 1, &Desk::of_threads(2), false).unwrap();
         let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
         assert!(mean(&three.held_out) > mean(&one.held_out) + 1.0, "{name}: no power");
     }
@@ -632,12 +653,13 @@ fn threads_change_no_bit_of_a_fit() {
     for name in ["sphere:2", "euclidean:2"] {
         let manifold = parse(name).unwrap();
         let points = clusters(&*manifold, 301, 40);
-        let [one, two, three] = [1, 2, 3].map(|t| LocalSettings::default().fit(&*manifold, &points, 1, t, true));
+        let [one, two, three] = [1, 2, 3]
+            .map(|t| LocalSettings::default().fit(&*manifold, &points, 1, &Desk::of_threads(t), true).unwrap());
         for other in [two, three] {
             assert_eq!(one.density, other.density, "{name}");
             assert_eq!((&one.held_out, &one.derivative), (&other.held_out, &other.derivative), "{name}");
         }
-        let another = LocalSettings::default().fit(&*manifold, &points, 2, 1, true);
+        let another = LocalSettings::default().fit(&*manifold, &points, 2, &Desk::of_threads(1), true).unwrap();
         assert_ne!(one.held_out, another.held_out, "{name}: another seed, other folds");
     }
 }
@@ -651,7 +673,7 @@ fn kernels_stay_clear_of_the_cut_locus() {
         let mut stream = stream(50);
         let points: Vec<f64> = (0..60).flat_map(|_| point(&*manifold, 1.0, &mut stream)).collect();
         let settings = LocalSettings { neighbours: vec![12.0], ..LocalSettings::default() };
-        let density = settings.fit(&*manifold, &points, 1, 1, false).density;
+        let density = settings.fit(&*manifold, &points, 1, &Desk::of_threads(1), false).unwrap().density;
         let largest = settings.factors.iter().copied().fold(0.0, f64::max);
         let total = density.centres();
         let tensors = density.tensors();
@@ -686,7 +708,7 @@ fn a_kernel_does_not_see_its_antipode_as_its_centre() {
         let density = case.density();
         let centre = case.centres[..case.manifold.ambient()].to_vec();
         let opposite: Vec<f64> = centre.iter().map(|x| -x).collect();
-        let at = density.log_density(&[centre, opposite].concat(), 1);
+        let at = density.log_density(&[centre, opposite].concat(), &Desk::of_threads(1)).unwrap();
         println!("{name}: {at:?}");
         match same {
             true => assert!(within_ulps(at[0], at[1], 1e4), "{name}: {at:?}"),

@@ -11,6 +11,8 @@
 use super::cloud::{Cloud, exp_below_zero, largest, sum_of_exponentials};
 use super::natural::{LEAST, MOST};
 use super::{Bump, Density, blend, by_rows, rows, share};
+use crate::Error;
+use crate::train::Desk;
 use minvel_engine::random::{Key, Stream};
 use std::ops::Range;
 
@@ -33,13 +35,11 @@ pub struct Search {
     pub seed: u64,
     /// u, the share of the uniform law where the volume is finite.
     pub uniform: f64,
-    /// Threads to use.
-    pub threads: usize,
 }
 
 impl Default for Search {
     fn default() -> Self {
-        Search { folds: 10, seed: 0, uniform: 0.01, threads: 1 }
+        Search { folds: 10, seed: 0, uniform: 0.01 }
     }
 }
 
@@ -104,10 +104,10 @@ impl KernelDensity {
         &self,
         queries: &Cloud,
         without: impl Fn(usize) -> Range<usize> + Sync,
-        threads: usize,
-    ) -> Vec<f64> {
+        desk: &Desk,
+    ) -> Result<Vec<f64>, Error> {
         let log_normaliser = self.bump.log_normaliser(self.kappa);
-        by_rows(queries.count, 1, threads, |first, out| {
+        by_rows(queries.count, 1, desk, |first, out| {
             let mut statistics = vec![0.0; self.cloud.count];
             for (i, out) in (first..).zip(out) {
                 let hidden = without(i);
@@ -120,9 +120,9 @@ impl KernelDensity {
     }
 
     /// log p₋ᵢ(c_i): each centre under the density of all others.
-    pub fn leave_one_out(&self, threads: usize) -> Vec<f64> {
+    pub fn leave_one_out(&self, desk: &Desk) -> Result<Vec<f64>, Error> {
         assert!(self.cloud.count > 1, "leaving one out needs two centres");
-        self.log_densities(&self.cloud, |i| i..i + 1, threads)
+        self.log_densities(&self.cloud, |i| i..i + 1, desk)
     }
 
     /// The density of the training points whose κ has the largest log-likelihood on the validation points, or where there
@@ -132,7 +132,8 @@ impl KernelDensity {
         train: &[f64],
         validation: Option<&[f64]>,
         search: &Search,
-    ) -> (KernelDensity, Bandwidth) {
+        desk: &Desk,
+    ) -> Result<(KernelDensity, Bandwidth), Error> {
         let count = rows(train, bump.ambient());
         assert!(count > 1, "a bandwidth needs two points");
         let (points, folds) = folded(train, bump.ambient(), search);
@@ -140,11 +141,11 @@ impl KernelDensity {
         let mut density =
             KernelDensity::new(bump, if validation.is_some() { train } else { &points }, 1.0, search.uniform);
         let bandwidth = match validation.map(|v| density.bump.cloud(v)) {
-            Some(queries) => density.clone().best(&queries, |_| 0..0, search.threads),
-            None => density.clone().best(&density.cloud, fold, search.threads),
+            Some(queries) => density.clone().best(&queries, |_| 0..0, desk)?,
+            None => density.clone().best(&density.cloud, fold, desk)?,
         };
         density.kappa = bandwidth.kappa;
-        (density, bandwidth)
+        Ok((density, bandwidth))
     }
 
     /// The κ under which the queries have the largest likelihood.
@@ -152,10 +153,10 @@ impl KernelDensity {
         &mut self,
         queries: &Cloud,
         without: impl Fn(usize) -> Range<usize> + Sync + Copy,
-        threads: usize,
-    ) -> Bandwidth {
+        desk: &Desk,
+    ) -> Result<Bandwidth, Error> {
         let least = self.least(queries, without);
-        let mut tried = self.doublings(queries, without, least, threads);
+        let mut tried = self.doublings(queries, without, least, desk)?;
         let best =
             |tried: &[(f64, f64)]| (0..tried.len()).max_by(|a, b| tried[*a].1.total_cmp(&tried[*b].1)).unwrap_or(0);
         let top = best(&tried);
@@ -163,17 +164,17 @@ impl KernelDensity {
         if !at_edge {
             let mut value = |log_kappa: f64| {
                 self.kappa = log_kappa.exp();
-                let all = self.log_densities(queries, without, threads);
+                let all = self.log_densities(queries, without, desk)?;
                 let mean = all.iter().sum::<f64>() / all.len() as f64;
                 tried.push((self.kappa, mean));
-                mean
+                Ok(mean)
             };
             let centre = least.ln() + top as f64 * std::f64::consts::LN_2;
-            golden(centre - std::f64::consts::LN_2, centre + std::f64::consts::LN_2, &mut value);
+            golden(centre - std::f64::consts::LN_2, centre + std::f64::consts::LN_2, &mut value)?;
             tried.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         let (kappa, log_density) = tried[best(&tried)];
-        Bandwidth { kappa, log_density, at_edge, tried }
+        Ok(Bandwidth { kappa, log_density, at_edge, tried })
     }
 
     /// An eighth of 1/(mean of −t over some pairs).
@@ -200,12 +201,12 @@ impl KernelDensity {
         queries: &Cloud,
         without: impl Fn(usize) -> Range<usize> + Sync,
         least: f64,
-        threads: usize,
-    ) -> Vec<(f64, f64)> {
+        desk: &Desk,
+    ) -> Result<Vec<(f64, f64)>, Error> {
         let most = MOST / self.bump.scales().iter().fold(0.0f64, |a, s| a.max(*s));
         let kappas: Vec<f64> = (0..LEVELS).map(|k| least * 2f64.powi(k as i32)).filter(|k| *k <= most).collect();
         let normalisers: Vec<f64> = kappas.iter().map(|k| self.bump.log_normaliser(*k)).collect();
-        let all = by_rows(queries.count, kappas.len(), threads, |first, out| {
+        let all = by_rows(queries.count, kappas.len(), desk, |first, out| {
             let mut statistics = vec![0.0; self.cloud.count];
             for (i, out) in (first..).zip(out.chunks_mut(kappas.len())) {
                 let hidden = without(i);
@@ -216,9 +217,9 @@ impl KernelDensity {
                     *out = blend(kappas[k] * top + (*out / left).ln() - normalisers[k], self.share);
                 }
             }
-        });
+        })?;
         let mean = |k: usize| all.iter().skip(k).step_by(kappas.len()).sum::<f64>() / queries.count as f64;
-        kappas.iter().enumerate().map(|(k, kappa)| (*kappa, mean(k))).collect()
+        Ok(kappas.iter().enumerate().map(|(k, kappa)| (*kappa, mean(k))).collect())
     }
 }
 
@@ -227,8 +228,8 @@ impl Density for KernelDensity {
         "kernel density"
     }
 
-    fn log_density(&self, points: &[f64], threads: usize) -> Vec<f64> {
-        self.log_densities(&self.bump.cloud(points), |_| 0..0, threads)
+    fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+        self.log_densities(&self.bump.cloud(points), |_| 0..0, desk)
     }
 }
 
@@ -270,20 +271,21 @@ fn folded(train: &[f64], ambient: usize, search: &Search) -> (Vec<f64>, Vec<Rang
 }
 
 /// Narrows the bracket of a maximum by the golden ratio, eight times.
-fn golden(mut low: f64, mut high: f64, value: &mut impl FnMut(f64) -> f64) {
+fn golden(mut low: f64, mut high: f64, value: &mut impl FnMut(f64) -> Result<f64, Error>) -> Result<(), Error> {
     let ratio = 0.5 * (5f64.sqrt() - 1.0);
     let inner = |low: f64, high: f64| (high - ratio * (high - low), low + ratio * (high - low));
     let (mut a, mut b) = inner(low, high);
-    let (mut at_a, mut at_b) = (value(a), value(b));
+    let (mut at_a, mut at_b) = (value(a)?, value(b)?);
     for _ in 0..6 {
         if at_a > at_b {
             (high, b, at_b) = (b, a, at_a);
             a = inner(low, high).0;
-            at_a = value(a);
+            at_a = value(a)?;
         } else {
             (low, a, at_a) = (a, b, at_b);
             b = inner(low, high).1;
-            at_b = value(b);
+            at_b = value(b)?;
         }
     }
+    Ok(())
 }

@@ -19,7 +19,8 @@ mod work;
 
 pub use kernels::{Family, Kind, LocalKernels};
 
-use crate::Manifold;
+use crate::train::Desk;
+use crate::{Error, Manifold};
 use folds::Folds;
 use neighbours::Neighbours;
 use serde::{Deserialize, Serialize};
@@ -78,16 +79,16 @@ impl LocalSettings {
         manifold: &dyn Manifold,
         points: &[f64],
         seed: u64,
-        threads: usize,
+        desk: &Desk,
         with_derivative: bool,
-    ) -> LocalFit {
+    ) -> Result<LocalFit, Error> {
         let blank = LocalKernels::blank(manifold);
         let m = manifold.ambient();
         assert!(points.len() / m <= self.centres, "local kernels: more points than centres; choose some of them");
         let folds = Folds::new(points, m, self.folds, seed);
         let counts: Vec<usize> = self.neighbours.iter().map(|k| (k * manifold.dim() as f64).ceil() as usize).collect();
         let longest = counts.iter().copied().max().unwrap_or(1);
-        let neighbours = Neighbours::of(&blank, points, 2 * longest + 8, threads);
+        let neighbours = Neighbours::of(&blank, points, 2 * longest + 8, desk)?;
         let widths = self.widths_of(&blank, &neighbours);
         // The largest factor must not take a kernel over the cut locus.
         let widest = blank.widest() / self.factors.iter().copied().fold(1.0, f64::max).sqrt();
@@ -112,7 +113,7 @@ impl LocalSettings {
         let mut logs = vec![0.0; points.len() / m * count];
         for (inside, density) in &parts {
             let own: Vec<f64> = inside.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-            let values = density.log_families(&own, threads);
+            let values = density.log_families(&own, desk)?;
             for (row, &i) in values.chunks(count).zip(inside) {
                 logs[i * count..][..count].copy_from_slice(row);
             }
@@ -125,16 +126,16 @@ impl LocalSettings {
         for (inside, part) in parts {
             let part = part.with_shares(&shares);
             let own: Vec<f64> = inside.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-            for (value, &i) in part.log_density_of(&own, threads).iter().zip(&inside) {
+            for (value, &i) in part.log_density_of(&own, desk)?.iter().zip(&inside) {
                 held_out[i] = *value;
             }
             if with_derivative {
-                for (row, &i) in part.derivative(&own, threads).chunks(m).zip(&inside) {
+                for (row, &i) in part.derivative(&own, desk)?.chunks(m).zip(&inside) {
                     derivative[i * m..][..m].copy_from_slice(row);
                 }
             }
         }
-        LocalFit { density, held_out, derivative }
+        Ok(LocalFit { density, held_out, derivative })
     }
 
     /// Widths in equal ratios, from the distance of near neighbours to the spread of all points.

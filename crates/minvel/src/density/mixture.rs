@@ -11,6 +11,7 @@ use super::cloud::exp_below_zero;
 use super::family::Natural;
 use super::{Bump, Density, blend, by_rows, draw, rows, share};
 use crate::manifold::Space;
+use crate::train::Desk;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 
@@ -40,13 +41,11 @@ pub struct MixtureSearch {
     pub seed: u64,
     /// u, the share of the uniform law where the volume is finite.
     pub uniform: f64,
-    /// Threads to use.
-    pub threads: usize,
 }
 
 impl Default for MixtureSearch {
     fn default() -> Self {
-        MixtureSearch { most: 64, starts: 2, rounds: 200, seed: 0, uniform: 0.01, threads: 1 }
+        MixtureSearch { most: 64, starts: 2, rounds: 200, seed: 0, uniform: 0.01 }
     }
 }
 
@@ -97,7 +96,6 @@ struct Task<'a> {
     width: usize,
     /// Spreads of all points, for each space.
     spreads: Vec<Vec<f64>>,
-    threads: usize,
 }
 
 /// One mixture under way: parameters `[width, K]` and constants.
@@ -133,7 +131,7 @@ fn expectation(guess: &Guess, statistics: &[f64], out: &mut [f64]) -> f64 {
 }
 
 impl<'a> Task<'a> {
-    fn new(bump: &'a Bump, points: Vec<f64>, threads: usize) -> Self {
+    fn new(bump: &'a Bump, points: Vec<f64>) -> Self {
         let statistics = statistics_of(bump, &points);
         let count = rows(&points, bump.ambient());
         let width = statistics.len() / count;
@@ -146,7 +144,7 @@ impl<'a> Task<'a> {
             spreads.push(space.spreads(own));
             rest = others;
         }
-        Task { bump, points, statistics, count, width, spreads, threads }
+        Task { bump, points, statistics, count, width, spreads }
     }
 
     /// Centres by k-means++ in −t, and each point given to the nearest: Σ r and Σ r T, `[1 + width, K]`.
@@ -203,12 +201,12 @@ impl<'a> Task<'a> {
     }
 
     /// Σ r and Σ r T under a guess, and the mean log-likelihood.
-    fn expected(&self, guess: &Guess) -> (Vec<f64>, f64) {
+    fn expected(&self, guess: &Guess, desk: &Desk) -> Result<(Vec<f64>, f64), Error> {
         let k = guess.constants.len();
         let length = (1 + self.width) * k + 1;
-        let parts = self.threads.clamp(1, self.count);
+        let parts = desk.threads().clamp(1, self.count);
         let each = self.count.div_ceil(parts);
-        let all = by_rows(parts, length, parts, |part, sums| {
+        let all = by_rows(parts, length, desk, |part, sums| {
             let mut shares = vec![0.0; k];
             for i in part * each..((part + 1) * each).min(self.count) {
                 let statistics = &self.statistics[i * self.width..][..self.width];
@@ -218,33 +216,34 @@ impl<'a> Task<'a> {
                     sums.iter_mut().zip(&shares).for_each(|(sum, r)| *sum += t * r);
                 }
             }
-        });
+        })?;
         let mut sums = vec![0.0; length];
         all.chunks(length).for_each(|part| sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x));
         let likelihood = sums.pop().unwrap_or(f64::NAN) / self.count as f64;
-        (sums, likelihood)
+        Ok((sums, likelihood))
     }
 
     /// The best of several starts.
-    fn solve(&self, components: usize, search: &MixtureSearch) -> Guess {
+    fn solve(&self, components: usize, search: &MixtureSearch, desk: &Desk) -> Result<Guess, Error> {
         let run = |start: usize| {
             let mut stream = Stream::new(Key::new(search.seed, start as u32), 0x4D49_5800 + components as u32);
             let mut guess = self.maximised(&self.start(components, &mut stream), components);
             let mut before = f64::NEG_INFINITY;
             for _ in 0..search.rounds {
-                let (sums, likelihood) = self.expected(&guess);
+                let (sums, likelihood) = self.expected(&guess, desk)?;
                 guess = self.maximised(&sums, components);
                 if likelihood - before < ENOUGH {
                     break;
                 }
                 before = likelihood;
             }
-            let likelihood = self.expected(&guess).1;
-            (guess, likelihood)
+            let likelihood = self.expected(&guess, desk)?.1;
+            Ok((guess, likelihood))
         };
         let starts = if components == 1 { 1 } else { search.starts.max(1) };
-        let best = (0..starts).map(run).max_by(|a, b| a.1.total_cmp(&b.1));
-        best.expect("there is a start").0
+        let all = (0..starts).map(run).collect::<Result<Vec<_>, Error>>()?;
+        let best = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        Ok(best.expect("there is a start").0)
     }
 }
 
@@ -260,12 +259,13 @@ impl Mixture {
         points: &[f64],
         components: usize,
         search: &MixtureSearch,
+        desk: &Desk,
     ) -> Result<Self, Error> {
         let bump = Bump::new(manifold)?;
         assert!(components > 0 && rows(points, bump.ambient()) > 0, "a mixture needs components and points");
         let standard = Standard::of(&bump, points);
-        let task = Task::new(&bump, standard.apply(points), search.threads);
-        let guess = task.solve(components, search);
+        let task = Task::new(&bump, standard.apply(points));
+        let guess = task.solve(components, search, desk)?;
         let share = share(search.uniform, bump.log_volume());
         let Guess { parameters, constants } = guess;
         Ok(Mixture { components, parameters, constants, share, standard, bump })
@@ -278,12 +278,13 @@ impl Mixture {
         train: &[f64],
         validation: &[f64],
         search: &MixtureSearch,
+        desk: &Desk,
     ) -> Result<Self, Error> {
         let mut best: Option<(f64, Mixture)> = None;
         let (mut components, mut worse) = (1, 0);
         while components <= search.most && 2 * components <= train.len() / manifold.ambient() + 1 && worse < 2 {
-            let mixture = Mixture::fitted(manifold, train, components, search)?;
-            let likelihood: f64 = mixture.log_density(validation, search.threads).iter().sum();
+            let mixture = Mixture::fitted(manifold, train, components, search, desk)?;
+            let likelihood: f64 = mixture.log_density(validation, desk)?.iter().sum();
             match &best {
                 Some((before, _)) if *before >= likelihood => worse += 1,
                 _ => (best, worse) = (Some((likelihood, mixture)), 0),
@@ -304,12 +305,12 @@ impl Density for Mixture {
         "mixture"
     }
 
-    fn log_density(&self, points: &[f64], threads: usize) -> Vec<f64> {
+    fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
         let count = rows(points, self.bump.ambient());
         let statistics = statistics_of(&self.bump, &self.standard.apply(points));
         let width = self.parameters.len() / self.components;
         let guess = Guess { parameters: self.parameters.clone(), constants: self.constants.clone() };
-        by_rows(count, 1, threads, |first, out| {
+        by_rows(count, 1, desk, |first, out| {
             let mut shares = vec![0.0; self.components];
             for (t, out) in statistics[first * width..].chunks(width).zip(out) {
                 *out = blend(expectation(&guess, t, &mut shares) + self.standard.log_rate(), self.share);

@@ -116,13 +116,13 @@ impl Recovery {
         let fresh = known(self.fresh, "fresh");
         let truth = log_densities(&*law, &fresh, m, desk);
         let divergence = |logs: Vec<f64>| Estimate::paired(&truth, &logs);
-        let (own, kernels) = (model.log_density(&fresh, desk), model.log_anchor(&fresh, desk));
+        let (own, kernels) = (model.log_density(&fresh, desk)?, model.log_anchor(&fresh, desk)?);
         desk.advance(1, "KL");
         let integral = |resolution: usize| integral(&model, &*manifold, resolution, &data, desk);
         let nodes = if manifold.dim() == 1 { ON_CIRCLE * self.grid } else { self.grid };
-        let coarser = integral(nodes * COARSER.0 / COARSER.1);
+        let coarser = integral(nodes * COARSER.0 / COARSER.1)?;
         desk.advance(2, "quadrature");
-        let finer = integral(nodes);
+        let finer = integral(nodes)?;
         desk.end();
         Ok(Found {
             components,
@@ -148,11 +148,17 @@ fn log_densities(law: &dyn Energy, points: &[f64], m: usize, desk: &Desk) -> Vec
 }
 
 /// ∫q; flat space is cut off at twice the distance of the furthest point.
-fn integral(model: &Model, manifold: &dyn Manifold, resolution: usize, data: &[f64], desk: &Desk) -> f64 {
+fn integral(
+    model: &Model,
+    manifold: &dyn Manifold,
+    resolution: usize,
+    data: &[f64],
+    desk: &Desk,
+) -> Result<f64, Error> {
     let radius = 2.0 * data.iter().fold(0.0, |far: f64, x| far.max(x.abs()));
     let grid = manifold.grid(resolution, radius).expect("checked: at most three dimensions");
-    let logs = model.log_density(&grid.points, desk);
-    grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum()
+    let logs = model.log_density(&grid.points, desk)?;
+    Ok(grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum())
 }
 
 impl Experiment for Recovery {

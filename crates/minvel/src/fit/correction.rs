@@ -240,7 +240,7 @@ pub(super) fn mean_of_networks(
     points: &[f64],
     m: usize,
     desk: &Desk,
-) -> Vec<f64> {
+) -> Result<Vec<f64>, Error> {
     averaged(states, points, m, 1, desk, |x| network.energy(x))
 }
 
@@ -251,7 +251,7 @@ pub(super) fn derivative_of_networks(
     points: &[f64],
     m: usize,
     desk: &Desk,
-) -> Vec<f64> {
+) -> Result<Vec<f64>, Error> {
     averaged(states, points, m, m, desk, |x| grad(network.energy(x), &[x])[0])
 }
 
@@ -263,7 +263,7 @@ fn averaged(
     width: usize,
     desk: &Desk,
     value: impl for<'g> Fn(Expr<'g>) -> Expr<'g>,
-) -> Vec<f64> {
+) -> Result<Vec<f64>, Error> {
     const ROWS: usize = 4096;
     let count = points.len() / m;
     let mut sums = vec![0.0; count * width];
@@ -277,10 +277,11 @@ fn averaged(
         for (k, to) in batch.iter_mut().enumerate() {
             *to = (if k < chunk.len() { chunk[k] } else { chunk[k % m] }) as f32;
         }
+        desk.go_on()?;
         for state in states.iter_mut() {
             program.run(state, &[("x", &batch)], Clock { seed: 0, step: 0 });
             sums.iter_mut().zip(program.output(0)).for_each(|(s, f)| *s += share * *f as f64);
         }
     }
-    sums
+    Ok(sums)
 }

@@ -58,7 +58,7 @@ impl Evaluation {
     /// Of a model, on rows given as points in the units of the data.
     pub fn of(model: &Model, points: &[f64], seed: u64, desk: &Desk) -> Result<Self, Error> {
         let m = model.manifold().ambient();
-        let own = model.log_density(points, desk);
+        let own = model.log_density(points, desk)?;
         let nll = |logs: &[f64]| Estimate::of(logs.iter().map(|l| -l));
         // The error of log Z, as a number to add: zero, known to so many nats.
         let error = Estimate { mean: 0.0, count: u64::MAX, ..model.log_z().value };
@@ -66,17 +66,16 @@ impl Evaluation {
         let shift = model.log_unit();
         let standard = model.standardised(points);
         for (method, density) in densities(model, seed, desk)? {
-            let logs: Vec<f64> = density.log_density(&standard, desk.threads()).iter().map(|l| l + shift).collect();
+            let logs: Vec<f64> = density.log_density(&standard, desk)?.iter().map(|l| l + shift).collect();
             let pairs: Vec<f64> = logs.iter().zip(&own).map(|(other, own)| other - own).collect();
             let difference = Estimate::of(pairs) + error;
             let (name, method) = (density.name().to_string(), method.to_string());
             baselines.push(Baseline { name, method, nll: nll(&logs), difference });
-            desk.go_on()?;
         }
         Ok(Evaluation {
             test_rows: points.len() / m,
             test_nll: nll(&own) + error,
-            kernels_nll: nll(&model.log_anchor(points, desk)),
+            kernels_nll: nll(&model.log_anchor(points, desk)?),
             baselines,
             goodness: Fitness::of(model, points, seed, desk)?,
         })
@@ -89,10 +88,10 @@ impl Fitness {
         if points.len() / model.manifold().ambient() < 2 {
             return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
         }
-        let (scores, standard) = model.scores(points, desk);
-        let plan = TestPlan { seed, threads: desk.threads(), ..TestPlan::default() };
+        let (scores, standard) = model.scores(points, desk)?;
+        let plan = TestPlan { seed, ..TestPlan::default() };
         let Goodness { statistic, p_value, points, .. } =
-            goodness_of_fit(&**model.manifold(), &standard, &scores, &plan)?;
+            goodness_of_fit(&**model.manifold(), &standard, &scores, &plan, desk)?;
         Ok(Fitness { statistic, p_value, points })
     }
 }
@@ -105,22 +104,21 @@ fn densities(model: &Model, seed: u64, desk: &Desk) -> Result<Vec<Compared>, Err
     let manifold = &**model.manifold();
     let m = manifold.ambient();
     let centres = model.kernels().points();
-    let threads = desk.threads();
     let mut all: Vec<Compared> = vec![];
     if let Some(uniform) = Uniform::new(manifold) {
         all.push(("uniform", Box::new(uniform)));
     }
     desk.begin("baselines", 2, 0);
-    let search = Search { seed, threads, ..Search::default() };
-    let (kernel, _) = KernelDensity::cross_validated(Bump::new(manifold)?, centres, None, &search);
+    let search = Search { seed, ..Search::default() };
+    let (kernel, _) = KernelDensity::cross_validated(Bump::new(manifold)?, centres, None, &search, desk)?;
     all.push(("kde", Box::new(kernel)));
     desk.advance(1, "kernel density");
     let (mut to_fit, mut to_choose) = (vec![], vec![]);
     for (i, point) in centres.chunks(m).enumerate() {
         if i % 10 == 9 { to_choose.extend_from_slice(point) } else { to_fit.extend_from_slice(point) }
     }
-    let search = MixtureSearch { seed, threads, ..MixtureSearch::default() };
-    all.push(("vmf-mixture", Box::new(Mixture::selected(manifold, &to_fit, &to_choose, &search)?)));
+    let search = MixtureSearch { seed, ..MixtureSearch::default() };
+    all.push(("vmf-mixture", Box::new(Mixture::selected(manifold, &to_fit, &to_choose, &search, desk)?)));
     desk.end();
     Ok(all)
 }

@@ -2,6 +2,7 @@
 
 use super::folder::Summary;
 use super::model::Model;
+use crate::Error;
 use crate::data::{Factor, Layout, Provenance, is_numbered};
 use crate::eval::Estimate;
 use crate::manifold::Space;
@@ -41,18 +42,30 @@ fn shown(factor: &Factor) -> Vec<String> {
 }
 
 /// The density with its data.
-pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Vec<Figure> {
-    let samples = model.sample(SAMPLES, model.settings().seed + 2, desk).points;
-    let log_density = |points: &[f64]| model.log_density(points, desk);
-    density::figures(&**model.manifold(), &log_density, data, &samples, look)
+pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Result<Vec<Figure>, Error> {
+    let samples = model.sample(SAMPLES, model.settings().seed + 2, desk)?.points;
+    // A stop leaves numbers that nobody sees: the figures are dropped.
+    let log_density = |points: &[f64]| {
+        let rows = points.len() / model.manifold().ambient();
+        model.log_density(points, desk).unwrap_or_else(|_| vec![f64::NAN; rows])
+    };
+    let figures = density::figures(&**model.manifold(), &log_density, data, &samples, look);
+    desk.go_on()?;
+    Ok(figures)
 }
 
 /// The density with its data, scores, and learning curves.
-pub(super) fn figures(summary: &Summary, model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Vec<Figure> {
-    let mut figures = density_figures(model, data, look, desk);
+pub(super) fn figures(
+    summary: &Summary,
+    model: &Model,
+    data: &[f64],
+    look: &Look,
+    desk: &Desk,
+) -> Result<Vec<Figure>, Error> {
+    let mut figures = density_figures(model, data, look, desk)?;
     figures.push(ranking(summary));
     figures.extend(curves(summary));
-    figures
+    Ok(figures)
 }
 
 fn ranking(summary: &Summary) -> Figure {

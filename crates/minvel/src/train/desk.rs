@@ -67,11 +67,21 @@ pub struct Desk<'a> {
 impl Desk<'static> {
     /// A desk without observer and without checkpoints, for tests and examples.
     pub fn bare() -> Self {
-        Desk { save_every: Duration::MAX, home: None, ..Desk::new(&Silent, Stop::default(), Path::new(""), "") }
+        Desk::watched(&Silent, Stop::default())
+    }
+
+    /// A bare desk of so many threads.
+    pub fn of_threads(threads: usize) -> Self {
+        Desk { threads, ..Desk::bare() }
     }
 }
 
 impl<'a> Desk<'a> {
+    /// A desk without checkpoints, for work that is not resumed.
+    pub fn watched(observer: &'a dyn Observer, stop: Stop) -> Self {
+        Desk { save_every: Duration::MAX, home: None, ..Desk::new(observer, stop, Path::new(""), "") }
+    }
+
     /// A desk that keeps checkpoints in `folder` (which must exist) for what `purpose` names: other settings, other
     /// purpose, and a checkpoint of another purpose is refused.
     pub fn new(observer: &'a dyn Observer, stop: Stop, folder: &Path, purpose: &str) -> Self {

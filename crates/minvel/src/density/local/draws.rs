@@ -1,6 +1,7 @@
 //! Draws of a density of local kernels, and the nodes of a quadrature by them.
 
 use super::kernels::{Kind, LocalKernels};
+use crate::Error;
 use crate::manifold::Space;
 use minvel_engine::random::{Draw, Key, Stream};
 use std::f64::consts::TAU;
@@ -37,8 +38,9 @@ impl LocalKernels {
         points
     }
 
-    /// Tells `each` of every kernel its mass and the points at standard coordinates `z` (n numbers each) about its centre.
-    pub fn spread(&self, z: &[f64], each: &mut dyn FnMut(f64, &[f64])) {
+    /// Tells `each` of every kernel its mass and the points at standard coordinates `z` (n numbers each) about its centre,
+    /// until it fails.
+    pub fn spread(&self, z: &[f64], each: &mut dyn FnMut(f64, &[f64]) -> Result<(), Error>) -> Result<(), Error> {
         let (m, n, total) = (self.ambient(), self.dim(), self.centres());
         let mut v = vec![0.0; n];
         let mut points = vec![0.0; z.len() / n * m];
@@ -57,10 +59,11 @@ impl LocalKernels {
                     self.place(centre, &v, point);
                 }
                 if family.kind != Kind::Uniform {
-                    each(family.share / total as f64, &points);
+                    each(family.share / total as f64, &points)?;
                 }
             }
         }
+        Ok(())
     }
 
     /// Share of the uniform law, if it has one.

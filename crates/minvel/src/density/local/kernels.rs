@@ -2,8 +2,10 @@
 
 use super::shape::Shape;
 use super::work::{Work, add_up};
+use crate::Error;
 use crate::density::{Density, by_rows};
 use crate::manifold::{Manifold, Space};
+use crate::train::Desk;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
@@ -227,9 +229,9 @@ impl LocalKernels {
     }
 
     /// log of each family's own density at each point, `[points, families]`.
-    pub fn log_families(&self, points: &[f64], threads: usize) -> Vec<f64> {
+    pub fn log_families(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
         let (m, count) = (self.ambient(), self.families.len());
-        by_rows(points.len() / m, count, threads, |first, out| {
+        by_rows(points.len() / m, count, desk, |first, out| {
             let mut work = Work::new(self.dim(), count);
             for (k, row) in out.chunks_mut(count).enumerate() {
                 self.log_families_at(&points[(first + k) * m..][..m], &mut work, row);
@@ -238,9 +240,9 @@ impl LocalKernels {
     }
 
     /// log p at each point.
-    pub fn log_density_of(&self, points: &[f64], threads: usize) -> Vec<f64> {
+    pub fn log_density_of(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
         let count = self.families.len();
-        self.log_families(points, threads).chunks(count).map(|row| self.blended(row)).collect()
+        Ok(self.log_families(points, desk)?.chunks(count).map(|row| self.blended(row)).collect())
     }
 
     pub(super) fn blended(&self, logs: &[f64]) -> f64 {
@@ -310,7 +312,7 @@ impl Density for LocalKernels {
         "local kernels"
     }
 
-    fn log_density(&self, points: &[f64], threads: usize) -> Vec<f64> {
-        self.log_density_of(points, threads)
+    fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+        self.log_density_of(points, desk)
     }
 }

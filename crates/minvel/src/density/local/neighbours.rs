@@ -1,6 +1,8 @@
 //! The nearest other points of each point.
 
 use super::LocalKernels;
+use crate::Error;
+use crate::train::Desk;
 
 /// Lists of nearest points by the chord, nearest first; repeats of the point itself are no neighbours.
 pub struct Neighbours {
@@ -13,10 +15,10 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// The `count` nearest of each point.
-    pub fn of(space: &LocalKernels, points: &[f64], count: usize, threads: usize) -> Self {
+    pub fn of(space: &LocalKernels, points: &[f64], count: usize, desk: &Desk) -> Result<Self, Error> {
         let m = space.ambient();
         let total = points.len() / m;
-        let each = total.div_ceil(threads.max(1)).max(1);
+        let each = total.div_ceil(desk.threads()).max(1);
         let rows: Vec<(Vec<u32>, f64, f64)> = std::thread::scope(|scope| {
             let part = move |start: usize| -> Vec<_> {
                 (start..(start + each).min(total)).map(|i| one(space, points, i, count)).collect()
@@ -24,11 +26,12 @@ impl Neighbours {
             let workers: Vec<_> = (0..total).step_by(each).map(|start| scope.spawn(move || part(start))).collect();
             workers.into_iter().flat_map(|w| w.join().expect("a worker that does not panic")).collect()
         });
+        desk.go_on()?;
         let mut nearest: Vec<f64> = rows.iter().map(|r| r.1).filter(|d| d.is_finite()).collect();
         nearest.sort_by(f64::total_cmp);
         let near = nearest.get(nearest.len() / 20).copied().unwrap_or(1.0);
         let spread = (rows.iter().map(|r| r.2).sum::<f64>() / total as f64).sqrt();
-        Neighbours { lists: rows.into_iter().map(|r| r.0).collect(), near, spread }
+        Ok(Neighbours { lists: rows.into_iter().map(|r| r.0).collect(), near, spread })
     }
 
     /// Nearest points of point i, nearest first.

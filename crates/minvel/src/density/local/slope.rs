@@ -2,15 +2,17 @@
 
 use super::kernels::{BLOCK, FAR, Kind, LocalKernels};
 use super::work::Work;
+use crate::Error;
 use crate::density::by_rows;
 use crate::manifold::Space;
+use crate::train::Desk;
 use std::f64::consts::TAU;
 
 impl LocalKernels {
     /// ∂ log p in the coordinates of the points, at each point: its tangent part is what counts.
-    pub fn derivative(&self, points: &[f64], threads: usize) -> Vec<f64> {
+    pub fn derivative(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
         let m = self.ambient();
-        by_rows(points.len() / m, m, threads, |first, out| {
+        by_rows(points.len() / m, m, desk, |first, out| {
             let mut work = Work::new(self.dim(), self.families.len());
             for (k, row) in out.chunks_mut(m).enumerate() {
                 self.derivative_at(&points[(first + k) * m..][..m], &mut work, row);
