@@ -20,6 +20,8 @@ pub use kernel_density::{Bandwidth, KernelDensity, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
 
+pub(crate) use crate::train::by_rows;
+
 use crate::train::Desk;
 use crate::{Error, Manifold};
 use std::fmt;
@@ -77,23 +79,4 @@ fn blend(log_density: f64, share: Option<(f64, f64)>) -> f64 {
 fn share(uniform: f64, log_volume: Option<f64>) -> Option<(f64, f64)> {
     assert!((0.0..1.0).contains(&uniform), "the share of the uniform law is in [0, 1), not {uniform}");
     log_volume.filter(|_| uniform > 0.0).map(|volume| (uniform, volume))
-}
-
-/// `width` numbers for each of `count` rows, by threads that each fill whole rows: `work(first row, rows to fill)`.
-pub(crate) fn by_rows(
-    count: usize,
-    width: usize,
-    desk: &Desk,
-    work: impl Fn(usize, &mut [f64]) + Sync,
-) -> Result<Vec<f64>, Error> {
-    let mut out = vec![0.0; count * width];
-    let each = count.div_ceil(desk.threads().clamp(1, count.max(1))).max(1);
-    std::thread::scope(|scope| {
-        for (k, part) in out.chunks_mut(each * width).enumerate() {
-            let work = &work;
-            scope.spawn(move || work(k * each, part));
-        }
-    });
-    desk.go_on()?;
-    Ok(out)
 }

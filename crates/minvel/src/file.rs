@@ -1,9 +1,11 @@
 //! Files that are there wholly or not at all.
 
 use crate::Error;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
 
 /// Writes a file so that a kill at any moment leaves the old contents or the new ones, never a part.
 ///
@@ -17,15 +19,31 @@ pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), Error> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     let partial = Path::new(&partial);
+    unfinished().insert(partial.to_path_buf());
     let written = (|| {
         let mut file = fs::File::create(partial)?;
         parts.iter().try_for_each(|bytes| file.write_all(bytes))?;
         file.sync_all()
     })();
-    written.and_then(|()| fs::rename(partial, path)).map_err(|e| {
+    let outcome = written.and_then(|()| fs::rename(partial, path)).map_err(|e| {
         let _ = fs::remove_file(partial); // a full disk is not filled further
         Error::file(path, "write", e)
-    })
+    });
+    unfinished().remove(partial);
+    outcome
+}
+
+/// Neighbours `NAME.partial` that are being written.
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    UNFINISHED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Removes what is being written: for a program that ends at once.
+pub fn abandon() {
+    unfinished().iter().for_each(|partial| {
+        let _ = fs::remove_file(partial);
+    });
 }
 
 /// Checks that a file has a folder to lie in, before work that ends in it.

@@ -8,15 +8,19 @@
 
 mod checkpoint;
 mod desk;
+mod kept;
+mod rows;
 
 pub use checkpoint::{Checkpoint, Scalar};
 pub use desk::{Desk, Observer, Silent, Stop};
+pub(crate) use kept::{Fingerprint, lists};
+pub(crate) use rows::by_rows;
 
 use crate::Error;
 use minvel_engine::{Loaded, Program, State};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The loop around a compiled step.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +77,9 @@ pub struct Training {
     pub divergences: Vec<Divergence>,
 }
 
+/// How long steps are made before somebody may stop them.
+const PIECE: Duration = Duration::from_millis(250);
+
 /// What a checkpoint of a training knows besides the state.
 #[derive(Serialize, Deserialize)]
 struct Note {
@@ -122,11 +129,16 @@ impl Trainer {
         assert!(self.block > 0, "trainer: a block of no steps");
         let (mut done, mut training) = self.resume(state, desk)?;
         desk.begin(&self.name, self.steps as u64, done as u64);
-        let mut saved = Instant::now();
+        let (mut saved, mut piece) = (Instant::now(), 1);
         while done < self.steps && !self.all_lost(&training, state.replicas()) {
-            let end = done.saturating_add(self.block).min(self.steps);
+            // A training that was stopped inside a block goes on to its end.
+            let end = done.saturating_add(self.block - (done - self.from) % self.block).min(self.steps);
             let before = state.clone();
-            program.run_steps(state, self.seed, done..end);
+            let reached = self.pieces(program, state, done..end, &mut piece, desk);
+            if reached < end {
+                self.save(state, reached, &training, desk)?;
+                return Err(Error::Interrupted);
+            }
             let loss: Vec<f64> = self.losses(program, state.replicas());
             for replica in fresh_losses(&loss, &training) {
                 let step = self.first_bad_step(program, before.clone(), done..end, replica);
@@ -147,6 +159,28 @@ impl Trainer {
         lost_variables(state, done, &mut training);
         desk.end();
         Ok(training)
+    }
+
+    /// Runs steps in pieces, of a length that fits the time they take, until somebody asks to stop; the step before which it
+    /// ended.
+    fn pieces<T: Scalar>(
+        &self,
+        program: &mut Loaded<T>,
+        state: &mut State<T>,
+        steps: std::ops::Range<u32>,
+        piece: &mut u32,
+        desk: &Desk,
+    ) -> u32 {
+        let mut at = steps.start;
+        while at < steps.end && (at == steps.start || !desk.stop.asked()) {
+            let next = at.saturating_add(*piece).min(steps.end);
+            let begun = Instant::now();
+            program.run_steps(state, self.seed, at..next);
+            let each = begun.elapsed() / (next - at);
+            *piece = (PIECE.as_nanos() / each.as_nanos().max(1)).clamp(1, 2 * *piece as u128) as u32;
+            at = next;
+        }
+        at
     }
 
     fn resume<T: Scalar>(&self, state: &mut State<T>, desk: &Desk) -> Result<(u32, Training), Error> {

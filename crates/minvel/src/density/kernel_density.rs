@@ -37,6 +37,11 @@ pub struct Search {
     pub uniform: f64,
 }
 
+impl Search {
+    /// How often a search looks at every point: once for all doublings of κ, then in golden sections.
+    pub const PASSES: usize = 1 + SECTIONS;
+}
+
 impl Default for Search {
     fn default() -> Self {
         Search { folds: 10, seed: 0, uniform: 0.01 }
@@ -270,13 +275,16 @@ fn folded(train: &[f64], ambient: usize, search: &Search) -> (Vec<f64>, Vec<Rang
     (points, starts)
 }
 
-/// Narrows the bracket of a maximum by the golden ratio, eight times.
+/// Places at which golden sections look.
+const SECTIONS: usize = 8;
+
+/// Narrows the bracket of a maximum by the golden ratio.
 fn golden(mut low: f64, mut high: f64, value: &mut impl FnMut(f64) -> Result<f64, Error>) -> Result<(), Error> {
     let ratio = 0.5 * (5f64.sqrt() - 1.0);
     let inner = |low: f64, high: f64| (high - ratio * (high - low), low + ratio * (high - low));
     let (mut a, mut b) = inner(low, high);
     let (mut at_a, mut at_b) = (value(a)?, value(b)?);
-    for _ in 0..6 {
+    for _ in 2..SECTIONS {
         if at_a > at_b {
             (high, b, at_b) = (b, a, at_a);
             a = inner(low, high).0;

@@ -19,7 +19,7 @@ mod work;
 
 pub use kernels::{Family, Kind, LocalKernels};
 
-use crate::train::Desk;
+use crate::train::{Desk, Fingerprint, lists};
 use crate::{Error, Manifold};
 use folds::Folds;
 use neighbours::Neighbours;
@@ -73,7 +73,7 @@ const NEGLIGIBLE: f64 = 1e-3;
 const LEAST_UNIFORM: f64 = 1e-4;
 
 impl LocalSettings {
-    /// The density of points of a manifold whose model spaces are known.
+    /// The density of points of a manifold whose model spaces are known; from the desk's checkpoint if there is one.
     pub fn fit(
         &self,
         manifold: &dyn Manifold,
@@ -82,59 +82,74 @@ impl LocalSettings {
         desk: &Desk,
         with_derivative: bool,
     ) -> Result<LocalFit, Error> {
-        let blank = LocalKernels::blank(manifold);
-        let m = manifold.ambient();
-        assert!(points.len() / m <= self.centres, "local kernels: more points than centres; choose some of them");
-        let folds = Folds::new(points, m, self.folds, seed);
-        let counts: Vec<usize> = self.neighbours.iter().map(|k| (k * manifold.dim() as f64).ceil() as usize).collect();
-        let longest = counts.iter().copied().max().unwrap_or(1);
-        let neighbours = Neighbours::of(&blank, points, 2 * longest + 8, desk)?;
-        let widths = self.widths_of(&blank, &neighbours);
-        // The largest factor must not take a kernel over the cut locus.
-        let widest = blank.widest() / self.factors.iter().copied().fold(1.0, f64::max).sqrt();
-        let build = |of: &[usize], outside: &dyn Fn(usize) -> bool| {
-            let of = &together(points, m, of.to_vec());
-            let mut density = blank.with_centres(points, of);
-            for &count in &counts {
-                density.add_shape(points, of, &neighbours, count, self.shrinkage, widest, outside);
-            }
-            density.families = families(&density, &widths, counts.len(), &self.factors);
-            density.bounded()
-        };
-        let parts: Vec<(Vec<usize>, LocalKernels)> = (0..self.folds)
-            .map(|fold| {
-                let (inside, others) = folds.parts(fold);
-                let density = build(&others, &|i| folds.of(i) == fold);
-                (inside, density)
-            })
-            .collect();
+        let inputs = inputs(self, points, seed).and(&[f64::from(with_derivative)]);
+        let (lists, families) = desk.kept("kernels", inputs, || {
+            let LocalFit { density, held_out, derivative } =
+                self.made(manifold, points, seed, desk, with_derivative)?;
+            let tensors = density.tensors();
+            let tensors = tensors.iter().map(|(name, values)| (name.as_str(), *values));
+            let more = [("held-out", held_out.as_slice()), ("derivative", derivative.as_slice())];
+            Ok((lists(tensors.chain(more)), density.families))
+        })?;
+        let list = |name: &str| lists.get(name).unwrap_or_default();
+        let density = LocalKernels::from_tensors(manifold, &families, |name| lists.get(name));
+        let density = density.expect("the lists of a density");
+        Ok(LocalFit { density, held_out: list("held-out").to_vec(), derivative: list("derivative").to_vec() })
+    }
 
-        let count = parts[0].1.families.len();
-        let mut logs = vec![0.0; points.len() / m * count];
-        for (inside, density) in &parts {
-            let own: Vec<f64> = inside.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-            let values = density.log_families(&own, desk)?;
-            for (row, &i) in values.chunks(count).zip(inside) {
-                logs[i * count..][..count].copy_from_slice(row);
-            }
-        }
-        let shares = shares(&logs, count, blank.log_volume().is_some());
-        let all: Vec<usize> = (0..points.len() / m).collect();
-        let density = build(&all, &|_| false).with_shares(&shares);
-        let mut held_out = vec![0.0; all.len()];
+    fn made(
+        &self,
+        manifold: &dyn Manifold,
+        points: &[f64],
+        seed: u64,
+        desk: &Desk,
+        with_derivative: bool,
+    ) -> Result<LocalFit, Error> {
+        let (m, rows) = (manifold.ambient(), points.len() / manifold.ambient());
+        assert!(rows <= self.centres, "local kernels: more points than centres; choose some of them");
+        let kit = Kit::new(self, manifold, points, desk)?;
+        let folds = Folds::new(points, m, self.folds, seed);
+        let own = |inside: &[usize]| inside.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect::<Vec<f64>>();
+        let part = |fold: usize| {
+            let (inside, others) = folds.parts(fold);
+            Ok((inside, kit.build(&others, &|i| folds.of(i) == fold, desk)?))
+        };
+        let parts: Vec<(Vec<usize>, LocalKernels)> = (0..self.folds).map(part).collect::<Result<_, Error>>()?;
+
+        let shares = desk.kept("shares", inputs(self, points, seed), || {
+            let count = parts[0].1.families.len();
+            let mut logs = vec![0.0; rows * count];
+            desk.stage("kernels", rows, "rows", || {
+                parts.iter().try_for_each(|(inside, density)| {
+                    let values = density.log_families(&own(inside), desk)?;
+                    for (row, &i) in values.chunks(count).zip(inside) {
+                        logs[i * count..][..count].copy_from_slice(row);
+                    }
+                    Ok(())
+                })
+            })?;
+            let shares = shares(&logs, count, kit.blank.log_volume().is_some(), desk)?;
+            Ok((lists([("shares", shares.as_slice())]), ()))
+        })?;
+        let shares = shares.0.get("shares").expect("kept under this name");
+        let all: Vec<usize> = (0..rows).collect();
+        let density = kit.build(&all, &|_| false, desk)?.with_shares(shares);
+        let mut held_out = vec![0.0; rows];
         let mut derivative = vec![0.0; if with_derivative { points.len() } else { 0 }];
-        for (inside, part) in parts {
-            let part = part.with_shares(&shares);
-            let own: Vec<f64> = inside.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-            for (value, &i) in part.log_density_of(&own, desk)?.iter().zip(&inside) {
-                held_out[i] = *value;
-            }
-            if with_derivative {
-                for (row, &i) in part.derivative(&own, desk)?.chunks(m).zip(&inside) {
+        desk.stage("folds", rows, "rows", || {
+            for (inside, part) in parts {
+                let (part, own) = (part.with_shares(shares), own(&inside));
+                let (logs, slopes) = match with_derivative {
+                    true => part.with_derivative(&own, desk)?,
+                    false => (part.log_density_of(&own, desk)?, vec![]),
+                };
+                inside.iter().zip(logs).for_each(|(&i, log)| held_out[i] = log);
+                for (row, &i) in slopes.chunks(m).zip(&inside) {
                     derivative[i * m..][..m].copy_from_slice(row);
                 }
             }
-        }
+            Ok(())
+        })?;
         Ok(LocalFit { density, held_out, derivative })
     }
 
@@ -146,6 +161,62 @@ impl LocalSettings {
         let ratio = |k: usize| k as f64 / (self.widths.max(2) - 1) as f64;
         (0..self.widths).map(|k| bottom * (top / bottom).powf(ratio(k))).collect()
     }
+}
+
+/// What densities of some of the points are built with.
+struct Kit<'a> {
+    settings: &'a LocalSettings,
+    points: &'a [f64],
+    blank: LocalKernels,
+    neighbours: Neighbours,
+    /// Neighbours of each shape.
+    counts: Vec<usize>,
+    widths: Vec<f64>,
+}
+
+impl<'a> Kit<'a> {
+    fn new(
+        settings: &'a LocalSettings,
+        manifold: &dyn Manifold,
+        points: &'a [f64],
+        desk: &Desk,
+    ) -> Result<Self, Error> {
+        let blank = LocalKernels::blank(manifold);
+        let counts: Vec<usize> =
+            settings.neighbours.iter().map(|k| (k * manifold.dim() as f64).ceil() as usize).collect();
+        let longest = counts.iter().copied().max().unwrap_or(1);
+        let rows = points.len() / manifold.ambient();
+        let neighbours =
+            desk.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, desk))?;
+        let widths = settings.widths_of(&blank, &neighbours);
+        Ok(Kit { settings, points, blank, neighbours, counts, widths })
+    }
+
+    /// The density of the points `of`, with equal shares; those `outside` do not shape it.
+    fn build(
+        &self,
+        of: &[usize],
+        outside: &(dyn Fn(usize) -> bool + Sync),
+        desk: &Desk,
+    ) -> Result<LocalKernels, Error> {
+        let LocalSettings { factors, shrinkage, .. } = self.settings;
+        // The largest factor must not take a kernel over the cut locus.
+        let widest = self.blank.widest() / factors.iter().copied().fold(1.0, f64::max).sqrt();
+        let of = &together(self.points, self.blank.ambient(), of.to_vec());
+        let mut density = self.blank.with_centres(self.points, of);
+        for &count in &self.counts {
+            density.add_shape(self.points, of, &self.neighbours, count, *shrinkage, widest, outside, desk)?;
+        }
+        density.families = families(&density, &self.widths, self.counts.len(), factors);
+        Ok(density.bounded())
+    }
+}
+
+/// Tells fits of other points or with other settings apart.
+pub(crate) fn inputs(settings: &LocalSettings, points: &[f64], seed: u64) -> Fingerprint {
+    let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres } = settings;
+    let counts = [*widths as f64, *shrinkage, *folds as f64, *centres as f64, f64::from_bits(seed)];
+    Fingerprint::new().and(neighbours).and(factors).and(&counts).and(points)
 }
 
 /// The same points in an order in which near ones stand together: halves of halves along the longest coordinate.
@@ -182,7 +253,7 @@ fn families(density: &LocalKernels, widths: &[f64], shapes: usize, factors: &[f6
 }
 
 /// The shares that maximise Σ_rows log Σ_s π_s e^{logs}, by EM from equal ones; the uniform law, if any, is the first.
-fn shares(logs: &[f64], count: usize, uniform_first: bool) -> Vec<f64> {
+fn shares(logs: &[f64], count: usize, uniform_first: bool, desk: &Desk) -> Result<Vec<f64>, Error> {
     const ROUNDS: usize = 300;
     let rows = logs.len() / count;
     let likelihoods: Vec<f64> = logs
@@ -194,6 +265,7 @@ fn shares(logs: &[f64], count: usize, uniform_first: bool) -> Vec<f64> {
         .collect();
     let mut shares = vec![1.0 / count as f64; count];
     for _ in 0..ROUNDS {
+        desk.go_on()?;
         let mut next = vec![0.0; count];
         for row in likelihoods.chunks(count) {
             let total: f64 = row.iter().zip(&shares).map(|(l, s)| l * s).sum();
@@ -206,5 +278,5 @@ fn shares(logs: &[f64], count: usize, uniform_first: bool) -> Vec<f64> {
         shares[0] = shares[0].max(LEAST_UNIFORM);
     }
     let kept: f64 = shares.iter().sum();
-    shares.iter().map(|s| s / kept).collect()
+    Ok(shares.iter().map(|s| s / kept).collect())
 }

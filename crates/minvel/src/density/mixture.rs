@@ -283,6 +283,7 @@ impl Mixture {
         let mut best: Option<(f64, Mixture)> = None;
         let (mut components, mut worse) = (1, 0);
         while components <= search.most && 2 * components <= train.len() / manifold.ambient() + 1 && worse < 2 {
+            desk.note(&format!("{components} components"));
             let mixture = Mixture::fitted(manifold, train, components, search, desk)?;
             let likelihood: f64 = mixture.log_density(validation, desk)?.iter().sum();
             match &best {

@@ -193,7 +193,7 @@ pub fn goodness_of_fit(
 ) -> Result<Goodness, Error> {
     let m = manifold.ambient();
     assert!(points.len() == scores.len() && points.len().is_multiple_of(m), "each point of {m} numbers has a score");
-    let chosen = subset(points.len() / m, plan);
+    let chosen = plan.choose(points.len() / m);
     if chosen.len() < 2 {
         return Err(Error::config("a goodness-of-fit test needs at least two points"));
     }
@@ -240,17 +240,19 @@ fn lanes_dot(a: &[f64], b: &[f64]) -> f64 {
     lanes.iter().sum::<f64>() + dot(a_rest, b_rest)
 }
 
-/// Which points are used, in increasing order.
-fn subset(count: usize, plan: &TestPlan) -> Vec<usize> {
-    if count <= plan.points {
-        return (0..count).collect();
+impl TestPlan {
+    /// Which of so many points are used, in increasing order.
+    pub fn choose(&self, count: usize) -> Vec<usize> {
+        if count <= self.points {
+            return (0..count).collect();
+        }
+        let stream = Stream::new(Key::new(self.seed, 0), CHOICE);
+        let mut order: Vec<(f64, usize)> = stream.samples(Draw::Bits).zip(0..count).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut chosen: Vec<usize> = order[..self.points].iter().map(|(_, i)| *i).collect();
+        chosen.sort_unstable();
+        chosen
     }
-    let stream = Stream::new(Key::new(plan.seed, 0), CHOICE);
-    let mut order: Vec<(f64, usize)> = stream.samples(Draw::Bits).zip(0..count).collect();
-    order.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut chosen: Vec<usize> = order[..plan.points].iter().map(|(_, i)| *i).collect();
-    chosen.sort_unstable();
-    chosen
 }
 
 /// Points whose distances make the median.

@@ -12,7 +12,7 @@ use super::settings::{Geometry, Goal, Settings, activation};
 use crate::energy::{self, Energy, Features, Head, Mlp};
 use crate::flow::{EnergyOf, Form, Law, Noise, RiemannianLangevin};
 use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
-use crate::train::{Desk, Trainer};
+use crate::train::{Desk, Fingerprint, Trainer, lists};
 use crate::{Error, Manifold};
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, Program, State, grad};
@@ -146,7 +146,7 @@ impl Correction<'_> {
 
         let mut judge = Judge::new(self, &network, validation, draws, desk);
         let mut curves: Vec<Curve> = vec![];
-        let start = judge.losses(&mut state);
+        let start = judge.losses(0, &mut state, desk)?;
         let mut best: Vec<(f64, u32, State<f32>)> =
             (0..*seeds).map(|r| (start[r], 0, one_replica(&state, r))).collect();
         curves.push(Curve { step: 0, train: vec![f64::NAN; *seeds], validation: start });
@@ -158,7 +158,7 @@ impl Correction<'_> {
             let block = (ends[1] - ends[0]).div_ceil(5).min(100);
             let trainer = Trainer { name, from: ends[0], steps: ends[1], block, seed: *seed, loss: 0 };
             let training = trainer.run(&mut program, &mut state, &inputs, desk)?;
-            let losses = judge.losses(&mut state);
+            let losses = judge.losses(look + 1, &mut state, desk)?;
             for (r, best) in best.iter_mut().enumerate() {
                 if losses[r] < best.0 {
                     *best = (losses[r], ends[1], one_replica(&state, r));
@@ -222,66 +222,90 @@ impl Judge {
         Judge { program, inputs, rounds: if noisy { Self::ROUNDS } else { 1 } }
     }
 
-    fn losses(&mut self, state: &mut State<f32>) -> Vec<f64> {
+    /// Of each seed after look `k`; from the desk's checkpoint if there is one.
+    fn losses(&mut self, k: usize, state: &mut State<f32>, desk: &Desk) -> Result<Vec<f64>, Error> {
+        let wide = |values: &[f32]| values.iter().map(|&x| x.into()).collect::<Vec<f64>>();
+        let inputs = state.iter().fold(Fingerprint::new(), |all, (_, values)| all.and(&wide(values)));
+        let (kept, ()) = desk.kept(&format!("look-{k}"), inputs, || {
+            let losses = self.losses_now(state, desk)?;
+            Ok((lists([("losses", losses.as_slice())]), ()))
+        })?;
+        Ok(kept.get("losses").expect("kept under this name").to_vec())
+    }
+
+    fn losses_now(&mut self, state: &mut State<f32>, desk: &Desk) -> Result<Vec<f64>, Error> {
         let inputs: Vec<(&str, &[f32])> = self.inputs.iter().map(|(n, v)| (*n, v.as_slice())).collect();
         let mut sums = vec![0.0; state.replicas()];
         for step in 0..self.rounds {
+            desk.go_on()?;
             self.program.run(state, &inputs, Clock { seed: u64::MAX, step });
             sums.iter_mut().zip(self.program.output(0)).for_each(|(s, x)| *s += *x as f64);
         }
-        sums.into_iter().map(|s| s / self.rounds as f64).collect()
+        Ok(sums.into_iter().map(|s| s / self.rounds as f64).collect())
     }
 }
 
-/// f at points, averaged over the networks.
-pub(super) fn mean_of_networks(
-    network: &Mlp,
-    states: &mut [State<f32>],
-    points: &[f64],
-    m: usize,
-    desk: &Desk,
-) -> Result<Vec<f64>, Error> {
-    averaged(states, points, m, 1, desk, |x| network.energy(x))
-}
-
-/// ∂f in the coordinates of the points, averaged over the networks.
-pub(super) fn derivative_of_networks(
-    network: &Mlp,
-    states: &mut [State<f32>],
-    points: &[f64],
-    m: usize,
-    desk: &Desk,
-) -> Result<Vec<f64>, Error> {
-    averaged(states, points, m, m, desk, |x| grad(network.energy(x), &[x])[0])
-}
-
-/// `width` numbers at each point, averaged over the networks; many points at a time.
-fn averaged(
-    states: &mut [State<f32>],
-    points: &[f64],
+/// A function of points, averaged over networks: compiled once, for many points.
+pub(super) struct Averaged {
+    program: Program<f32>,
+    states: Vec<State<f32>>,
+    batch: Vec<f32>,
+    /// Numbers of a point, and of the function there.
     m: usize,
     width: usize,
-    desk: &Desk,
-    value: impl for<'g> Fn(Expr<'g>) -> Expr<'g>,
-) -> Result<Vec<f64>, Error> {
-    const ROWS: usize = 4096;
-    let count = points.len() / m;
-    let mut sums = vec![0.0; count * width];
-    let rows = ROWS.min(count.max(1));
-    let g = Graph::new();
-    let mut program = g.compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &desk.options(1));
-    let share = 1.0 / states.len() as f64;
-    let mut batch = vec![0f32; rows * m];
-    for (chunk, sums) in points.chunks(rows * m).zip(sums.chunks_mut(rows * width)) {
-        // The last batch is filled up with its own first point.
-        for (k, to) in batch.iter_mut().enumerate() {
-            *to = (if k < chunk.len() { chunk[k] } else { chunk[k % m] }) as f32;
-        }
-        desk.go_on()?;
-        for state in states.iter_mut() {
-            program.run(state, &[("x", &batch)], Clock { seed: 0, step: 0 });
-            sums.iter_mut().zip(program.output(0)).for_each(|(s, f)| *s += share * *f as f64);
-        }
+}
+
+impl Averaged {
+    /// Points that are worked on at once.
+    pub const ROWS: usize = 4096;
+
+    /// f, for so many points.
+    pub fn value(network: &Mlp, states: &[State<f32>], m: usize, count: usize, desk: &Desk) -> Self {
+        Self::of(states, m, 1, count, desk, |x| network.energy(x))
     }
-    Ok(sums)
+
+    /// ∂f in the coordinates of the points.
+    pub fn derivative(network: &Mlp, states: &[State<f32>], m: usize, count: usize, desk: &Desk) -> Self {
+        Self::of(states, m, m, count, desk, |x| grad(network.energy(x), &[x])[0])
+    }
+
+    fn of(
+        states: &[State<f32>],
+        m: usize,
+        width: usize,
+        count: usize,
+        desk: &Desk,
+        value: impl for<'g> Fn(Expr<'g>) -> Expr<'g>,
+    ) -> Self {
+        let rows = Self::ROWS.min(count.max(1));
+        let g = Graph::new();
+        let program = g.compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &desk.options(1));
+        Averaged { program, states: states.to_vec(), batch: vec![0f32; rows * m], m, width }
+    }
+
+    /// The function at points, which count as rows of the open stage.
+    pub fn at(&mut self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+        let mut all = Vec::with_capacity(points.len() / self.m * self.width);
+        for chunk in points.chunks(self.batch.len()) {
+            desk.go_on()?;
+            all.extend(self.at_once(chunk));
+            desk.worked(chunk.len() / self.m);
+        }
+        Ok(all)
+    }
+
+    /// The function at no more points than a batch.
+    pub fn at_once(&mut self, points: &[f64]) -> Vec<f64> {
+        // The last batch is filled up with its own first point.
+        for (k, to) in self.batch.iter_mut().enumerate() {
+            *to = (if k < points.len() { points[k] } else { points[k % self.m] }) as f32;
+        }
+        let mut sums = vec![0.0; points.len() / self.m * self.width];
+        let share = 1.0 / self.states.len() as f64;
+        for state in &mut self.states {
+            self.program.run(state, &[("x", &self.batch)], Clock { seed: 0, step: 0 });
+            sums.iter_mut().zip(self.program.output(0)).for_each(|(s, f)| *s += share * *f as f64);
+        }
+        sums
+    }
 }

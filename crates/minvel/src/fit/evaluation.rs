@@ -10,7 +10,7 @@ use super::Model;
 use crate::Error;
 use crate::density::{Bump, Density, KernelDensity, Mixture, MixtureSearch, Search, Uniform};
 use crate::eval::{Estimate, Goodness, TestPlan, goodness_of_fit};
-use crate::train::Desk;
+use crate::train::{Desk, lists};
 use serde::{Deserialize, Serialize};
 
 /// What held-out rows say.
@@ -57,25 +57,25 @@ pub struct Fitness {
 impl Evaluation {
     /// Of a model, on rows given as points in the units of the data.
     pub fn of(model: &Model, points: &[f64], seed: u64, desk: &Desk) -> Result<Self, Error> {
-        let m = model.manifold().ambient();
-        let own = model.log_density(points, desk)?;
+        let rows = points.len() / model.manifold().ambient();
+        let (own, anchor) = desk.stage("test rows", rows, "rows", || model.log_densities(points, desk))?;
         let nll = |logs: &[f64]| Estimate::of(logs.iter().map(|l| -l));
         // The error of log Z, as a number to add: zero, known to so many nats.
         let error = Estimate { mean: 0.0, count: u64::MAX, ..model.log_z().value };
         let mut baselines = vec![];
         let shift = model.log_unit();
         let standard = model.standardised(points);
-        for (method, density) in densities(model, seed, desk)? {
-            let logs: Vec<f64> = density.log_density(&standard, desk)?.iter().map(|l| l + shift).collect();
+        for other in COMPARED {
+            let Some((name, logs)) = other.log_densities(model, &standard, seed, desk)? else { continue };
+            let logs: Vec<f64> = logs.iter().map(|l| l + shift).collect();
             let pairs: Vec<f64> = logs.iter().zip(&own).map(|(other, own)| other - own).collect();
-            let difference = Estimate::of(pairs) + error;
-            let (name, method) = (density.name().to_string(), method.to_string());
+            let (method, difference) = (other.method().to_string(), Estimate::of(pairs) + error);
             baselines.push(Baseline { name, method, nll: nll(&logs), difference });
         }
         Ok(Evaluation {
-            test_rows: points.len() / m,
+            test_rows: rows,
             test_nll: nll(&own) + error,
-            kernels_nll: nll(&model.log_anchor(points, desk)?),
+            kernels_nll: nll(&anchor),
             baselines,
             goodness: Fitness::of(model, points, seed, desk)?,
         })
@@ -85,40 +85,97 @@ impl Evaluation {
 impl Fitness {
     /// Of rows given as points in the units of the data; a single one says nothing.
     fn of(model: &Model, points: &[f64], seed: u64, desk: &Desk) -> Result<Self, Error> {
-        if points.len() / model.manifold().ambient() < 2 {
+        let m = model.manifold().ambient();
+        if points.len() / m < 2 {
             return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
         }
-        let (scores, standard) = model.scores(points, desk)?;
         let plan = TestPlan { seed, ..TestPlan::default() };
-        let Goodness { statistic, p_value, points, .. } =
-            goodness_of_fit(&**model.manifold(), &standard, &scores, &plan, desk)?;
+        // Scores of the rows that the test chooses suffice.
+        let chosen: Vec<f64> =
+            plan.choose(points.len() / m).iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
+        let rows = chosen.len() / m;
+        let (scores, standard) = desk.stage("scores", rows, "rows", || model.scores(&chosen, desk))?;
+        let steps = rows + plan.resamples;
+        let outcome = desk.stage("testing", steps, "steps", || {
+            goodness_of_fit(&**model.manifold(), &standard, &scores, &plan, desk)
+        })?;
+        let Goodness { statistic, p_value, points, .. } = outcome;
         Ok(Fitness { statistic, p_value, points })
     }
 }
 
-/// A method, for its colour, and its density.
-type Compared = (&'static str, Box<dyn Density>);
+/// Densities to compare with.
+#[derive(Clone, Copy)]
+enum Compared {
+    Uniform,
+    KernelDensity,
+    Mixture,
+}
 
-/// The baselines, in standard units.
-fn densities(model: &Model, seed: u64, desk: &Desk) -> Result<Vec<Compared>, Error> {
-    let manifold = &**model.manifold();
-    let m = manifold.ambient();
-    let centres = model.kernels().points();
-    let mut all: Vec<Compared> = vec![];
-    if let Some(uniform) = Uniform::new(manifold) {
-        all.push(("uniform", Box::new(uniform)));
+const COMPARED: [Compared; 3] = [Compared::Uniform, Compared::KernelDensity, Compared::Mixture];
+
+impl Compared {
+    /// The method, for its colour.
+    fn method(self) -> &'static str {
+        match self {
+            Compared::Uniform => "uniform",
+            Compared::KernelDensity => "kde",
+            Compared::Mixture => "vmf-mixture",
+        }
     }
-    desk.begin("baselines", 2, 0);
-    let search = Search { seed, ..Search::default() };
-    let (kernel, _) = KernelDensity::cross_validated(Bump::new(manifold)?, centres, None, &search, desk)?;
-    all.push(("kde", Box::new(kernel)));
-    desk.advance(1, "kernel density");
-    let (mut to_fit, mut to_choose) = (vec![], vec![]);
-    for (i, point) in centres.chunks(m).enumerate() {
-        if i % 10 == 9 { to_choose.extend_from_slice(point) } else { to_fit.extend_from_slice(point) }
+
+    /// Its name, and log densities at points, both in standard units; from the desk's checkpoint if there is one. `None`
+    /// where there is no such density.
+    fn log_densities(
+        self,
+        model: &Model,
+        points: &[f64],
+        seed: u64,
+        desk: &Desk,
+    ) -> Result<Option<(String, Vec<f64>)>, Error> {
+        if matches!(self, Compared::Uniform) && Uniform::new(&**model.manifold()).is_none() {
+            return Ok(None);
+        }
+        let inputs = model.fingerprint().and(points).and(&[f64::from_bits(seed)]);
+        let (logs, name) = desk.kept(&format!("baseline-{}", self.method()), inputs, || {
+            let (stage, rows) = self.work(model, points);
+            desk.stage(stage, rows, "rows", || {
+                let density = self.density(model, seed, desk)?;
+                let logs = density.log_density(points, desk)?;
+                Ok((lists([("logs", logs.as_slice())]), density.name().to_string()))
+            })
+        })?;
+        Ok(Some((name, logs.get("logs").expect("kept under this name").to_vec())))
     }
-    let search = MixtureSearch { seed, ..MixtureSearch::default() };
-    all.push(("vmf-mixture", Box::new(Mixture::selected(manifold, &to_fit, &to_choose, &search, desk)?)));
-    desk.end();
-    Ok(all)
+
+    /// Its stage, and the rows it looks at; nobody knows how often a mixture looks at them.
+    fn work(self, model: &Model, points: &[f64]) -> (&'static str, usize) {
+        let rows = points.len() / model.manifold().ambient();
+        match self {
+            Compared::Uniform => ("baselines: uniform", rows),
+            Compared::KernelDensity => ("baselines: kernel density", Search::PASSES * model.kernels().centres() + rows),
+            Compared::Mixture => ("baselines: mixture", 0),
+        }
+    }
+
+    /// Of the points that the kernels stand on, in standard units.
+    fn density(self, model: &Model, seed: u64, desk: &Desk) -> Result<Box<dyn Density>, Error> {
+        let manifold = &**model.manifold();
+        let centres = model.kernels().points();
+        Ok(match self {
+            Compared::Uniform => Box::new(Uniform::new(manifold).expect("looked for before")),
+            Compared::KernelDensity => {
+                let search = Search { seed, ..Search::default() };
+                Box::new(KernelDensity::cross_validated(Bump::new(manifold)?, centres, None, &search, desk)?.0)
+            }
+            Compared::Mixture => {
+                let (mut to_fit, mut to_choose) = (vec![], vec![]);
+                for (i, point) in centres.chunks(manifold.ambient()).enumerate() {
+                    if i % 10 == 9 { to_choose.extend_from_slice(point) } else { to_fit.extend_from_slice(point) }
+                }
+                let search = MixtureSearch { seed, ..MixtureSearch::default() };
+                Box::new(Mixture::selected(manifold, &to_fit, &to_choose, &search, desk)?)
+            }
+        })
+    }
 }

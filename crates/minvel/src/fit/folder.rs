@@ -152,6 +152,7 @@ impl Fit<'_> {
         let manifold = self.dataset.manifold.clone();
         let (model, history) = Model::learn(manifold, &settings, &train, &validation, &desk)?;
         let evaluation = Evaluation::of(&model, &test, settings.seed, &desk)?;
+        desk.go_on()?;
         let leaked = leaked_share(&self.dataset.points, model.manifold().ambient(), &split);
         let summary = Summary {
             version: env!("CARGO_PKG_VERSION").to_string(),
@@ -172,6 +173,7 @@ impl Fit<'_> {
             evaluation,
             history,
         };
+        desk.go_on()?;
         model.write(&folder.model(), &self.dataset.coordinates)?;
         file::write(&folder.0.join("metrics.csv"), metrics(&summary.history).as_bytes())?;
         let text = serde_json::to_vec_pretty(&summary).expect("a summary is plain data");

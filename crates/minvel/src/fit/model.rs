@@ -1,14 +1,14 @@
 //! The model: kernels, correction, partition function; and how it is made.
 
-use super::correction::{Correction, Curve, Rows, derivative_of_networks, mean_of_networks};
+use super::correction::{Averaged, Correction, Curve, Rows};
 use super::partition::LogZ;
 use super::settings::{Goal, Settings};
 use super::standard::Standard;
 use crate::density::LocalKernels;
 use crate::diagnostics::log_mean_exp;
-use crate::energy::{Energy, Parameter};
+use crate::energy::{Energy, Mlp, Parameter};
 use crate::eval::Estimate;
-use crate::train::Desk;
+use crate::train::{Desk, Fingerprint, lists};
 use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Clock, Graph, State};
@@ -42,6 +42,8 @@ pub struct History {
 
 /// Shares of the correction that are tried.
 const SHARES: usize = 21;
+/// Proposals of a chain.
+const ROUNDS: u64 = 20;
 /// Draws of the anchor to learn with.
 const DRAWS: usize = 50_000;
 
@@ -59,9 +61,7 @@ impl Model {
         let validation = standard.apply(validation);
         let seed = settings.seed;
         let with_correction = settings.objective != Goal::None;
-        desk.begin("kernels", 1, 0);
         let fit = settings.kernels.fit(&*manifold, &train, seed, desk, with_correction)?;
-        desk.end();
         let mut model = Model {
             manifold: manifold.clone(),
             settings: settings.clone(),
@@ -72,9 +72,18 @@ impl Model {
             log_z: LogZ { value: Estimate::exact(0.0), method: String::new(), bracket: None, efficiency: 1.0 },
         };
         let mut history = History::default();
-        let at_validation = model.anchor.log_density_of(&validation, desk)?;
+        let inputs = model.fingerprint().and(&validation).and(&[f64::from(with_correction)]);
+        let (kept, ()) = desk.kept("validation", inputs, || {
+            let rows = validation.len() / manifold.ambient();
+            let (logs, slope) = desk.stage("validation rows", rows, "rows", || match with_correction {
+                true => model.anchor.with_derivative(&validation, desk),
+                false => Ok((model.anchor.log_density_of(&validation, desk)?, vec![])),
+            })?;
+            Ok((lists([("logs", logs.as_slice()), ("slope", slope.as_slice())]), ()))
+        })?;
+        let at_validation = kept.get("logs").expect("kept under this name");
         if !with_correction {
-            history.shares = vec![(0.0, -Estimate::of(at_validation).mean)];
+            history.shares = vec![(0.0, -Estimate::of(at_validation.iter().copied()).mean)];
             model.log_z = model.partition(desk)?;
             return Ok((model, history));
         }
@@ -82,15 +91,19 @@ impl Model {
         let n = manifold.dim();
         let median = settings.mobility.then(|| median(&fit.held_out));
         let seen = Rows::new(&train, &fit.held_out, &fit.derivative, median, n);
-        let slope = model.anchor.derivative(&validation, desk)?;
-        let unseen = Rows::new(&validation, &at_validation, &slope, median, n);
+        let slope = kept.get("slope").expect("kept under this name");
+        let unseen = Rows::new(&validation, at_validation, slope, median, n);
         let draws = model.anchor.sample(DRAWS, seed);
-        let learnt = Correction { manifold, settings }.learn(&seen, &unseen, &draws, desk)?;
+        let learnt = desk.stage("learning the correction", settings.learning.steps as usize, "steps", || {
+            Correction { manifold, settings }.learn(&seen, &unseen, &draws, desk)
+        })?;
         model.networks = learnt.best;
         (history.curves, history.best_step) = (learnt.curves, learnt.best_step);
 
-        let f = model.correction(&validation, desk)?;
-        let at_draws = model.correction(&draws, desk)?;
+        let rows = at_validation.len() + DRAWS;
+        let (f, at_draws) = desk.stage("share of the correction", rows, "rows", || {
+            Ok((model.correction(&validation, desk)?, model.correction(&draws, desk)?))
+        })?;
         let score = |t: f64| {
             let likelihood: Vec<f64> = at_validation.iter().zip(&f).map(|(a, f)| a - t * f).collect();
             let weights: Vec<f64> = at_draws.iter().map(|f| -t * f).collect();
@@ -99,10 +112,14 @@ impl Model {
         history.shares = (0..SHARES).map(|k| k as f64 / (SHARES - 1) as f64).map(|t| (t, score(t))).collect();
         let best = history.shares.iter().min_by(|a, b| a.1.total_cmp(&b.1)).expect("some share");
         model.share = best.0;
-        desk.begin("log Z", 1, 0);
         model.log_z = model.partition(desk)?;
-        desk.end();
         Ok((model, history))
+    }
+
+    /// Tells kernels apart.
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        let shares: Vec<f64> = self.anchor.families().iter().map(|family| family.share).collect();
+        self.anchor.tensors().iter().fold(Fingerprint::new().and(&shares), |all, (_, values)| all.and(values))
     }
 
     /// Where the points live.
@@ -126,13 +143,16 @@ impl Model {
         if self.networks.is_empty() {
             return Ok(vec![0.0; points.len() / m]);
         }
-        let network = Correction { manifold: self.manifold.clone(), settings: &self.settings }.network();
-        mean_of_networks(&network, &mut self.networks.clone(), points, m, desk)
+        Averaged::value(&self.network(), &self.networks, m, points.len() / m, desk).at(points, desk)
+    }
+
+    fn network(&self) -> Mlp {
+        Correction { manifold: self.manifold.clone(), settings: &self.settings }.network()
     }
 
     /// Whether every network has all its parameters.
     pub(super) fn has_networks(&self) -> bool {
-        let network = Correction { manifold: self.manifold.clone(), settings: &self.settings }.network();
+        let network = self.network();
         let whole = |p: &Parameter, state: &State<f32>| {
             state.get(&p.name).is_some_and(|values| values.len() == p.dims.iter().product::<usize>())
         };
@@ -141,10 +161,30 @@ impl Model {
 
     /// E at points in the units of the data.
     pub fn energy(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+        Ok(self.energy_and_anchor(points, desk)?.0)
+    }
+
+    /// E and log a (in standard units) at points in the units of the data, a batch after another.
+    fn energy_and_anchor(&self, points: &[f64], desk: &Desk) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let m = self.manifold.ambient();
         let points = self.standard.apply(points);
-        let anchor = self.anchor.log_density_of(&points, desk)?;
-        let f = if self.share > 0.0 { self.correction(&points, desk)? } else { vec![0.0; anchor.len()] };
-        Ok(anchor.iter().zip(&f).map(|(a, f)| self.share * f - a).collect())
+        let averaged = || Averaged::value(&self.network(), &self.networks, m, points.len() / m, desk);
+        let mut f = (self.share > 0.0).then(averaged);
+        let (mut energy, mut anchor) = (vec![], vec![]);
+        for points in points.chunks(Averaged::ROWS * m) {
+            let logs = self.anchor.log_density_of(points, desk)?;
+            let f = f.as_mut().map_or_else(|| vec![0.0; logs.len()], |f| f.at_once(points));
+            energy.extend(logs.iter().zip(&f).map(|(a, f)| self.share * f - a));
+            anchor.extend(logs);
+        }
+        Ok((energy, anchor))
+    }
+
+    /// log p, and the log density of the kernels alone, at points in the units of the data.
+    pub(super) fn log_densities(&self, points: &[f64], desk: &Desk) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let (energy, anchor) = self.energy_and_anchor(points, desk)?;
+        let shift = self.standard.log_volume();
+        Ok((self.log_density_of_energy(&energy), anchor.into_iter().map(|a| a + shift).collect()))
     }
 
     /// log p at points in the units of the data.
@@ -171,8 +211,8 @@ impl Model {
         let points = self.standard.apply(points);
         let mut derivative = self.anchor.derivative(&points, desk)?;
         if self.share > 0.0 {
-            let network = Correction { manifold: self.manifold.clone(), settings: &self.settings }.network();
-            let slope = derivative_of_networks(&network, &mut self.networks.clone(), &points, m, desk)?;
+            let mut slope = Averaged::derivative(&self.network(), &self.networks, m, points.len() / m, desk);
+            let slope = points.chunks(Averaged::ROWS * m).flat_map(|points| slope.at_once(points));
             derivative.iter_mut().zip(slope).for_each(|(d, f)| *d -= self.share * f);
         }
         let g = Graph::new();
@@ -218,22 +258,28 @@ impl Model {
         found as f64 / (points.len() / m).max(1) as f64
     }
 
+    /// Rows that so many draws take: each point, and each proposal for it, is one.
+    pub fn rows_of_draws(&self, count: usize) -> usize {
+        if self.share > 0.0 { count * (ROUNDS as usize + 1) } else { 0 }
+    }
+
     /// Draws by an independence chain for each: proposals of the kernels, each accepted with probability
     /// min(1, e^{−t(f′ − f)}).
     pub fn sample(&self, count: usize, seed: u64, desk: &Desk) -> Result<Drawn, Error> {
-        const ROUNDS: u64 = 20;
         let m = self.manifold.ambient();
         let seed = seed.wrapping_mul(ROUNDS + 1);
         let mut points = self.anchor.sample(count, seed);
         if self.share == 0.0 {
             return Ok(Drawn { points: self.standard.undo(&points), acceptance: 1.0, moved: 1.0 });
         }
-        let mut f = self.correction(&points, desk)?;
+        let network = self.network();
+        let mut correction = Averaged::value(&network, &self.networks, m, count, desk);
+        let mut f = correction.at(&points, desk)?;
         let mut coins = Stream::new(Key::new(seed, 1), 1);
         let mut moves = vec![0u64; count];
         for round in 1..=ROUNDS {
             let proposals = self.anchor.sample(count, seed.wrapping_add(round));
-            let new = self.correction(&proposals, desk)?;
+            let new = correction.at(&proposals, desk)?;
             for i in 0..count {
                 if coins.uniform().ln() < self.share * (f[i] - new[i]) {
                     points[i * m..][..m].copy_from_slice(&proposals[i * m..][..m]);

@@ -43,11 +43,14 @@ fn shown(factor: &Factor) -> Vec<String> {
 
 /// The density with its data.
 pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Result<Vec<Figure>, Error> {
-    let samples = model.sample(SAMPLES, model.settings().seed + 2, desk)?.points;
+    let rows = model.rows_of_draws(SAMPLES);
+    let draw = || model.sample(SAMPLES, model.settings().seed + 2, desk);
+    let samples = desk.stage("samples", rows, "rows", draw)?.points;
     // A stop leaves numbers that nobody sees: the figures are dropped.
     let log_density = |points: &[f64]| {
         let rows = points.len() / model.manifold().ambient();
-        model.log_density(points, desk).unwrap_or_else(|_| vec![f64::NAN; rows])
+        let logs = desk.stage("figures", rows, "rows", || model.log_density(points, desk));
+        logs.unwrap_or_else(|_| vec![f64::NAN; rows])
     };
     let figures = density::figures(&**model.manifold(), &log_density, data, &samples, look);
     desk.go_on()?;

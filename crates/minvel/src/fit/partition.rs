@@ -106,7 +106,9 @@ impl Model {
             add(&mut points, &mut masses)?;
             Ok::<f64, Error>(sum.ln())
         };
-        let (fine, coarse) = (log_z(5)?, log_z(4)?);
+        let kernels = self.anchor.centres() * self.anchor.families().len();
+        let nodes = kernels * (5usize.pow(n as u32) + 4usize.pow(n as u32));
+        let (fine, coarse) = desk.stage("normalising", nodes, "nodes", || Ok((log_z(5)?, log_z(4)?)))?;
         let value = Estimate { mean: fine, std_error: (fine - coarse).abs(), count: 1 };
         let method = "Gauss–Hermite quadrature of every kernel".to_string();
         Ok(LogZ { value, method, bracket: None, efficiency: 1.0 })
@@ -118,10 +120,13 @@ impl Model {
         let weights = |points: &[f64], sign: f64| -> Result<Vec<f64>, Error> {
             Ok(self.correction(points, desk)?.iter().map(|f| sign * self.share * f).collect())
         };
-        let forward = weights(&self.anchor.sample(draws, seed + 1), -1.0)?;
-        let lower = log_mean_exp(&forward);
-        let back = self.standard.apply(&self.sample(REVERSE, seed + 3, desk)?.points);
-        let upper = log_mean_exp(&weights(&back, 1.0)?) * -1.0;
+        let rows = draws + self.rows_of_draws(REVERSE) + REVERSE;
+        let (forward, reverse) = desk.stage("normalising", rows, "draws", || {
+            let forward = weights(&self.anchor.sample(draws, seed + 1), -1.0)?;
+            let back = self.standard.apply(&self.sample(REVERSE, seed + 3, desk)?.points);
+            Ok((forward, weights(&back, 1.0)?))
+        })?;
+        let (lower, upper) = (log_mean_exp(&forward), log_mean_exp(&reverse) * -1.0);
         let std_error = lower.std_error.max(0.5 * (upper.mean - lower.mean).abs());
         Ok(LogZ {
             value: Estimate { std_error, ..lower },

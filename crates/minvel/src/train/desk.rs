@@ -1,5 +1,6 @@
 //! Where work is done: who watches, whether to stop, and where to keep what must survive.
 
+use crate::Error;
 use minvel_engine::{Device, Options, Precision};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,13 @@ pub trait Observer: Send + Sync {
     fn unit(&self, _name: &str, _number: usize, _of: usize) {}
     /// A unit is finished; `seconds` is what it took, in this run or in the one that is resumed.
     fn unit_done(&self, _name: &str, _seconds: f64, _resumed: bool) {}
-    /// Something of `total` steps begins at step `done`.
-    fn begin(&self, _name: &str, _total: u64, _done: u64) {}
-    /// Steps made so far, with a few words.
+    /// A stage of `total` units (`rows`, `steps`, …) begins; 0 where nobody knows how many there will be.
+    fn begin(&self, _name: &str, _total: u64, _unit: &str) {}
+    /// So many units of the stage were done before: rates count from here.
+    fn resumed(&self, _done: u64) {}
+    /// Units done so far, with a few words; none leave those of before.
     fn advance(&self, _done: u64, _note: &str) {}
-    /// The steps are finished.
+    /// The stage is finished.
     fn end(&self) {}
 }
 
@@ -62,6 +65,8 @@ pub struct Desk<'a> {
     begun: Instant,
     /// Seconds of work before an interruption.
     earlier: Cell<f64>,
+    /// Units done of the stage that is open, if one is.
+    stage: Cell<Option<u64>>,
 }
 
 impl Desk<'static> {
@@ -86,9 +91,9 @@ impl<'a> Desk<'a> {
     /// purpose, and a checkpoint of another purpose is refused.
     pub fn new(observer: &'a dyn Observer, stop: Stop, folder: &Path, purpose: &str) -> Self {
         let home = Some((folder.to_path_buf(), purpose.to_string()));
-        let (begun, earlier) = (Instant::now(), Cell::new(0.0));
+        let (begun, earlier, stage) = (Instant::now(), Cell::new(0.0), Cell::new(None));
         let (Options { device, precision, .. }, save_every) = (Options::default(), Duration::from_secs(10));
-        Desk { observer, stop, threads: 0, device, precision, save_every, home, begun, earlier }
+        Desk { observer, stop, threads: 0, device, precision, save_every, home, begun, earlier, stage }
     }
 
     /// Options for programs of so many replicas.
@@ -123,23 +128,68 @@ impl<'a> Desk<'a> {
         format!("{} {name}", self.home.as_ref().map_or("", |(_, purpose)| purpose))
     }
 
-    /// Tells the observer that steps begin.
+    /// A stage of work, which the observer hears of: `total` units, 0 if nobody knows. A stage inside another is a part
+    /// of it.
+    pub fn stage<T>(
+        &self,
+        name: &str,
+        total: usize,
+        unit: &str,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.stage.get().is_some() {
+            return work();
+        }
+        self.go_on()?;
+        self.stage.set(Some(0));
+        self.observer.begin(name, total as u64, unit);
+        let outcome = work();
+        self.stage.set(None);
+        if outcome.is_ok() {
+            self.observer.end();
+        }
+        outcome
+    }
+
+    /// Counts units of the stage that is open.
+    pub(crate) fn worked(&self, units: usize) {
+        if let Some(done) = self.stage.get() {
+            self.advance(done + units as u64, "");
+        }
+    }
+
+    /// A few words about the stage that is open.
+    pub(crate) fn note(&self, words: &str) {
+        if let Some(done) = self.stage.get() {
+            self.observer.advance(done, words);
+        }
+    }
+
+    /// Tells the observer that steps begin, at step `done`; those of an open stage go on.
     pub fn begin(&self, name: &str, total: u64, done: u64) {
-        self.observer.begin(name, total, done);
+        match self.stage.get() {
+            None => self.observer.begin(name, total, "steps"),
+            Some(before) if before >= done => return,
+            Some(_) => self.stage.set(Some(done)),
+        }
+        self.observer.resumed(done);
     }
 
     /// Tells the observer how far they are.
     pub fn advance(&self, done: u64, note: &str) {
+        self.stage.set(self.stage.get().map(|_| done));
         self.observer.advance(done, note);
     }
 
-    /// Tells the observer that they are finished.
+    /// Tells the observer that they are finished, but for those of an open stage.
     pub fn end(&self) {
-        self.observer.end();
+        if self.stage.get().is_none() {
+            self.observer.end();
+        }
     }
 
     /// An error if somebody asked to stop: to be called in loops that have no trainer.
-    pub fn go_on(&self) -> Result<(), crate::Error> {
-        if self.stop.asked() { Err(crate::Error::Interrupted) } else { Ok(()) }
+    pub fn go_on(&self) -> Result<(), Error> {
+        if self.stop.asked() { Err(Error::Interrupted) } else { Ok(()) }
     }
 }

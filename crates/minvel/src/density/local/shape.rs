@@ -2,6 +2,9 @@
 
 use super::kernels::LocalKernels;
 use super::neighbours::Neighbours;
+use crate::Error;
+use crate::density::by_rows;
+use crate::train::Desk;
 
 /// Covariances of all centres, as Cholesky factors C: entry (a, b), b ≤ a, of all centres after one another; the diagonal
 /// is kept as 1/C_aa.
@@ -63,45 +66,71 @@ impl LocalKernels {
         count: usize,
         shrinkage: f64,
         widest: f64,
-        outside: &dyn Fn(usize) -> bool,
-    ) {
-        let (m, n) = (self.ambient(), self.dim());
-        let floor = (0.1 * neighbours.near).powi(2) / n as f64;
+        outside: &(dyn Fn(usize) -> bool + Sync),
+        desk: &Desk,
+    ) -> Result<(), Error> {
+        let n = self.dim();
         let entries = n * (n + 1) / 2;
         let total = of.len();
-        let mut shape = Shape { factors: vec![0.0; entries * total], log_det: vec![0.0; total] };
-        let (mut v, mut c) = (vec![0.0; n], vec![0.0; n * n]);
-        for (i, &at) in of.iter().enumerate() {
-            c.fill(0.0);
-            let near = neighbours.list(at).iter().map(|&j| j as usize).filter(|&j| !outside(j)).take(count);
-            let mut found: f64 = 0.0;
-            for j in near {
-                self.to_normal(&points[at * m..][..m], &points[j * m..][..m], &mut v);
+        let moments = Moments { space: self, points, neighbours, count, shrinkage, widest, outside };
+        let rows = by_rows(total, entries + 1, desk, |first, rows| {
+            let (mut v, mut c) = (vec![0.0; n], vec![0.0; n * n]);
+            for (&at, row) in of[first..].iter().zip(rows.chunks_mut(entries + 1)) {
+                moments.factor(at, &mut v, &mut c);
+                let mut log_det = 0.0;
                 for a in 0..n {
-                    for b in 0..=a {
-                        c[a * n + b] += v[a] * v[b];
-                    }
+                    row[a * (a + 1) / 2..][..a].copy_from_slice(&c[a * n..][..a]);
+                    row[a * (a + 1) / 2 + a] = 1.0 / c[a * n + a];
+                    log_det += c[a * n + a].ln();
                 }
-                found += 1.0;
+                row[entries] = log_det;
             }
-            let trace: f64 = (0..n).map(|a| c[a * n + a]).sum::<f64>() / found.max(1.0);
-            let scale = (widest.powi(2) / trace.max(1e-300)).min(1.0);
+        })?;
+        let column = |k: usize| rows.iter().skip(k).step_by(entries + 1).copied();
+        self.shapes
+            .push(Shape { factors: (0..entries).flat_map(column).collect(), log_det: column(entries).collect() });
+        Ok(())
+    }
+}
+
+/// Second moments of the neighbours of a point.
+struct Moments<'a> {
+    space: &'a LocalKernels,
+    points: &'a [f64],
+    neighbours: &'a Neighbours,
+    count: usize,
+    shrinkage: f64,
+    widest: f64,
+    outside: &'a (dyn Fn(usize) -> bool + Sync),
+}
+
+impl Moments<'_> {
+    /// Their Cholesky factor about point `at`, into the lower triangle of `c`.
+    fn factor(&self, at: usize, v: &mut [f64], c: &mut [f64]) {
+        let &Moments { space, points, neighbours, count, shrinkage, widest, outside } = self;
+        let (m, n) = (space.ambient(), space.dim());
+        let floor = (0.1 * neighbours.near).powi(2) / n as f64;
+        c.fill(0.0);
+        let near = neighbours.list(at).iter().map(|&j| j as usize).filter(|&j| !outside(j)).take(count);
+        let mut found: f64 = 0.0;
+        for j in near {
+            space.to_normal(&points[at * m..][..m], &points[j * m..][..m], v);
             for a in 0..n {
                 for b in 0..=a {
-                    c[a * n + b] *= (1.0 - shrinkage) * scale / found.max(1.0);
+                    c[a * n + b] += v[a] * v[b];
                 }
-                c[a * n + a] += shrinkage * scale * trace / n as f64 + floor;
             }
-            cholesky(&mut c, n);
-            for a in 0..n {
-                for b in 0..a {
-                    shape.factors[(a * (a + 1) / 2 + b) * total + i] = c[a * n + b];
-                }
-                shape.factors[(a * (a + 1) / 2 + a) * total + i] = 1.0 / c[a * n + a];
-                shape.log_det[i] += c[a * n + a].ln();
-            }
+            found += 1.0;
         }
-        self.shapes.push(shape);
+        let trace: f64 = (0..n).map(|a| c[a * n + a]).sum::<f64>() / found.max(1.0);
+        let scale = (widest.powi(2) / trace.max(1e-300)).min(1.0);
+        for a in 0..n {
+            for b in 0..=a {
+                c[a * n + b] *= (1.0 - shrinkage) * scale / found.max(1.0);
+            }
+            c[a * n + a] += shrinkage * scale * trace / n as f64 + floor;
+        }
+        cholesky(c, n);
     }
 }
 

@@ -11,17 +11,26 @@ use std::f64::consts::TAU;
 impl LocalKernels {
     /// ∂ log p in the coordinates of the points, at each point: its tangent part is what counts.
     pub fn derivative(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
-        let m = self.ambient();
-        by_rows(points.len() / m, m, desk, |first, out| {
-            let mut work = Work::new(self.dim(), self.families.len());
-            for (k, row) in out.chunks_mut(m).enumerate() {
-                self.derivative_at(&points[(first + k) * m..][..m], &mut work, row);
-            }
-        })
+        Ok(self.with_derivative(points, desk)?.1)
     }
 
-    /// Σ over kernels of their part in p times −∂(½|C⁻¹v|² + log|dvol/dv|); kernels without a part are passed over.
-    fn derivative_at(&self, x: &[f64], work: &mut Work, out: &mut [f64]) {
+    /// log p and ∂ log p at each point.
+    pub fn with_derivative(&self, points: &[f64], desk: &Desk) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let m = self.ambient();
+        let both = by_rows(points.len() / m, 1 + m, desk, |first, out| {
+            let mut work = Work::new(self.dim(), self.families.len());
+            for (k, row) in out.chunks_mut(1 + m).enumerate() {
+                row[0] = self.derivative_at(&points[(first + k) * m..][..m], &mut work, &mut row[1..]);
+            }
+        })?;
+        Ok((
+            both.iter().step_by(1 + m).copied().collect(),
+            both.chunks(1 + m).flat_map(|row| &row[1..]).copied().collect(),
+        ))
+    }
+
+    /// log p, and into `out` its derivative: Σ over kernels of their part in p times −∂(½|C⁻¹v|² + log|dvol/dv|); kernels without a part are passed over.
+    fn derivative_at(&self, x: &[f64], work: &mut Work, out: &mut [f64]) -> f64 {
         const PART: f64 = 1e-10;
         let (m, n, total) = (self.ambient(), self.dim(), self.centres());
         let mut logs = vec![0.0; self.families.len()];
@@ -68,6 +77,7 @@ impl LocalKernels {
                 self.pull_back(centre, x, &pull, all, out);
             }
         }
+        log_p
     }
 
     /// Adds pull·∂v/∂x − part·∂log|dvol/dv|/∂x, by central differences of the coordinates.
