@@ -4,7 +4,6 @@ use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
 use clap::Args;
-use minvel::Error;
 use minvel::data::{Dataset, locate};
 use minvel::fit::{Evaluation, Folder};
 use minvel::train::Desk;
@@ -32,21 +31,18 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let begun = Instant::now();
+    let (begun, bars) = (Instant::now(), Bars::new("evaluate"));
+    let desk = Desk::watched(&bars, crate::stop::on_signal());
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let path = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let data = Dataset::read_as(&path, &coordinates, &options).map_err(Failure::Input)?;
-    data.guesses.iter().for_each(|doubt| eprintln!("mind: {doubt}"));
-    let bars = Bars::new("evaluate");
-    let desk = Desk::watched(&bars, crate::stop::on_signal());
+    let read = || Dataset::read_as(&path, &coordinates, &options);
+    let data = desk.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
+    data.guesses.iter().for_each(|doubt| note!("mind: {doubt}"));
     let evaluation = Evaluation::of(&model, &data.points, model.settings().seed, &desk);
     bars.finish();
-    let evaluation = evaluation.map_err(|error| match error {
-        Error::Interrupted => Failure::Interrupted("interrupted; nothing was written".to_string()),
-        error => Failure::Work(error),
-    })?;
+    let evaluation = evaluation.map_err(Failure::of_work)?;
     let known = model.share_known(&data.points);
     if arguments.json {
         let mut all = serde_json::to_value(&evaluation).expect("an evaluation is plain data");

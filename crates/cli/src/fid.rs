@@ -177,15 +177,13 @@ impl Work<'_> {
         let gathering = Gathering::new(network, at_once, stream, self.arguments.seed, &self.desk.options(1));
         let mut gathering = gathering.map_err(|why| Failure::Work(Error::config(why.to_string())))?;
         let mut skipped = vec![];
-        self.bars.begin(name, count as u64, 0);
+        self.bars.begin(name, count as u64, "images");
         for picture in pictures {
             match picture {
                 Ok(intensities) => gathering.extend(&intensities),
                 Err(file) => skipped.push(file),
             }
-            if self.desk.stop.asked() {
-                return Err(Failure::Interrupted("interrupted; nothing was written".into()));
-            }
+            self.desk.go_on().map_err(Failure::of_work)?;
             self.bars.advance((gathering.count() + skipped.len()) as u64, "");
         }
         self.bars.end();
@@ -206,13 +204,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Input(Error::config(what)));
     }
     arguments.save.as_deref().map_or(Ok(()), file::check_place).map_err(Failure::Input)?;
-    let begun = Instant::now();
+    let (begun, stop) = (Instant::now(), crate::stop::on_signal());
     let names = std::iter::once(&arguments.reference).chain(&arguments.samples);
     let sources = names.clone().map(|name| Source::of(name)).collect::<Result<Vec<_>, _>>().map_err(Failure::Input)?;
     let images = sources.iter().any(|s| !matches!(s, Source::Statistics(_)));
     let weights = images.then(|| Weights::of(arguments)).transpose().map_err(Failure::Input)?;
     let bars = Bars::new("fid");
-    let mut desk = Desk::watched(&bars, crate::stop::on_signal());
+    let mut desk = Desk::watched(&bars, stop);
     (desk.threads, desk.device) = (arguments.threads, arguments.device);
     let work = Work { arguments, weights: weights.as_ref(), desk: &desk, bars: &bars };
     let measured = names.zip(sources).enumerate().map(|(i, (name, source))| work.measure(name, source, i as u32));
@@ -235,11 +233,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     for file in skipped.iter().take(10) {
-        eprintln!("left out: {} {}", file.path.display(), file.why);
+        note!("left out: {} {}", file.path.display(), file.why);
     }
     if !skipped.is_empty() {
         let images = if skipped.len() == 1 { "image was" } else { "images were" };
-        eprintln!("{} {images} left out", skipped.len());
+        note!("{} {images} left out", skipped.len());
     }
     if let Some(fid) = &fid {
         say!("FID {fid}");

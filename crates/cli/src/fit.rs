@@ -8,6 +8,7 @@ use minvel::data::{Dataset, LEAST_ROWS, Layout, Request, Units, locate};
 use minvel::experiment::Config;
 use minvel::fit::{Fit, Folder, Settings, Summary};
 use minvel::report::{Versions, format};
+use minvel::train::Desk;
 use minvel::{Device, Error, file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -139,21 +140,26 @@ struct Asked {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     place::check_device(arguments.device).map_err(Failure::Input)?;
-    let (folder, asked, config, dataset) = prepare(&arguments).map_err(Failure::Input)?;
+    let (bars, stop) = (Bars::of_stages("fit"), crate::stop::on_signal());
+    if let Some(folder) = &arguments.resume {
+        place::resumable("fit", folder);
+    }
+    let desk = Desk::watched(&bars, stop.clone());
+    let (folder, asked, config, dataset) = prepare(&arguments, &desk).map_err(Failure::of_input)?;
     if !arguments.json {
         for guess in &dataset.guesses {
-            eprintln!("guessed: {guess}");
+            note!("guessed: {guess}");
         }
     }
     if arguments.resume.is_none() {
         place::claim(&folder.0, &asked).map_err(Failure::Input)?;
+        place::resumable("fit", &folder.0);
     }
-    let bars = Bars::new("fit");
     let fit = Fit {
         dataset: &dataset,
         config: &config,
         observer: &bars,
-        stop: crate::stop::on_signal(),
+        stop,
         threads: arguments.threads,
         device: arguments.device,
         save_every: Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX),
@@ -171,9 +177,9 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// Reads and checks everything before anything is written.
-fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Error> {
+fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(Folder, Asked, Config, Dataset), Error> {
     if let Some(folder) = &arguments.resume {
-        return resumed(folder);
+        return resumed(folder, desk);
     }
     let name = arguments.data.as_deref().expect("clap asks for it");
     let mut config = Settings::defaults();
@@ -195,7 +201,7 @@ fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Er
     }
     Settings::check(&config)?;
     let path = locate(name)?;
-    let dataset = read(&path, &arguments.reading, arguments.distinct)?;
+    let dataset = read(&path, &arguments.reading, arguments.distinct, desk)?;
     let stem = Path::new(name).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
     let folder = arguments.out.clone().unwrap_or_else(|| place::free(&format!("fit-{stem}")));
     let asked = Asked {
@@ -210,8 +216,9 @@ fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Er
     Ok((Folder(folder), asked, config, dataset))
 }
 
-fn read(path: &Path, reading: &Reading, distinct: bool) -> Result<Dataset, Error> {
-    let dataset = Dataset::read(path, &reading.request()?)?;
+fn read(path: &Path, reading: &Reading, distinct: bool, desk: &Desk) -> Result<Dataset, Error> {
+    let request = reading.request()?;
+    let dataset = desk.stage("reading", 0, "rows", || Dataset::read(path, &request))?;
     let dataset = if distinct { dataset.without_repeats() } else { dataset };
     match dataset.rows() {
         LEAST_ROWS.. => Ok(dataset),
@@ -219,12 +226,12 @@ fn read(path: &Path, reading: &Reading, distinct: bool) -> Result<Dataset, Error
     }
 }
 
-fn resumed(folder: &Path) -> Result<(Folder, Asked, Config, Dataset), Error> {
+fn resumed(folder: &Path, desk: &Desk) -> Result<(Folder, Asked, Config, Dataset), Error> {
     let asked: Asked = place::asked(folder, "fit")?;
     place::check_version(folder, "fit", &asked.version)?;
     let base = if asked.quick { Settings::defaults().quick()? } else { Settings::defaults() };
     let config = base.overlay(&Config::parse(place::ASKED, &asked.config)?)?;
-    let dataset = read(&asked.data, &asked.reading, asked.distinct)?;
+    let dataset = read(&asked.data, &asked.reading, asked.distinct, desk)?;
     if dataset.sha256 != asked.sha256 {
         return Err(Error::content(&asked.data, "the file has changed since the fit was begun; begin anew"));
     }

@@ -63,8 +63,26 @@ enum Failure {
     Work(minvel::Error),
     /// Work failed for a reason outside; how to go on when it is mended.
     Halted(minvel::Error, String),
-    /// The user stopped it; how to go on.
-    Interrupted(String),
+    /// The user stopped it, and was told how to go on by [`stop::advise`].
+    Interrupted,
+}
+
+impl Failure {
+    /// Of input that cannot be used.
+    fn of_input(error: minvel::Error) -> Self {
+        match error {
+            minvel::Error::Interrupted => Failure::Interrupted,
+            error => Failure::Input(error),
+        }
+    }
+
+    /// Of work that is not resumed.
+    fn of_work(error: minvel::Error) -> Self {
+        match error {
+            minvel::Error::Interrupted => Failure::Interrupted,
+            error => Failure::Work(error),
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -87,20 +105,20 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Input(error)) => {
-            eprintln!("error: {error}");
+            note!("error: {error}");
             ExitCode::from(2)
         }
         Err(Failure::Work(error)) => {
-            eprintln!("error: {error}");
+            note!("error: {error}");
             ExitCode::FAILURE
         }
         Err(Failure::Halted(error, advice)) => {
-            eprintln!("error: {error}\n{advice}");
+            note!("error: {error}\n{advice}");
             ExitCode::FAILURE
         }
-        Err(Failure::Interrupted(advice)) => {
-            eprintln!("{advice}");
-            ExitCode::from(130)
+        Err(Failure::Interrupted) => {
+            stop::last_words();
+            ExitCode::from(stop::STATUS)
         }
     }
 }

@@ -9,6 +9,11 @@ macro_rules! say {
     ($($text:tt)*) => { $crate::out::put(format_args!("{}\n", format_args!($($text)*))) };
 }
 
+/// Prints a line to standard error, if anybody reads it.
+macro_rules! note {
+    ($($text:tt)*) => { $crate::out::tell(format_args!("{}\n", format_args!($($text)*))) };
+}
+
 /// Prints text; ends the program quietly where nobody reads it any more.
 pub fn put(text: Arguments) {
     let mut out = io::stdout().lock();
@@ -16,8 +21,14 @@ pub fn put(text: Arguments) {
         Ok(()) => {}
         Err(e) if e.kind() == ErrorKind::BrokenPipe => exit(0),
         Err(e) => {
-            eprintln!("error: cannot print: {e}");
+            note!("error: cannot print: {e}");
             exit(1)
         }
     }
+}
+
+/// Prints text to standard error. Notes are not what was asked for: work goes on without them, where `eprintln!` would
+/// panic.
+pub fn tell(text: Arguments) {
+    let _ = io::stderr().lock().write_fmt(text);
 }

@@ -37,13 +37,20 @@ pub fn asked<T: DeserializeOwned>(folder: &Path, kind: &str) -> Result<T, Error>
         .map_err(|e| Error::content(&path, format!("does not tell of a {kind} ({e}); {other}")))
 }
 
-/// Why work in a folder ended early, and how the user goes on.
+/// Says how the user resumes work in a folder, in case it is interrupted from now on.
+pub fn resumable(command: &str, folder: &Path) {
+    crate::stop::advise(format!("interrupted; {}", resume_with(command, folder)));
+}
+
+fn resume_with(command: &str, folder: &Path) -> String {
+    format!("resume with: minvel {command} --resume {}", folder.display())
+}
+
+/// Why work in a folder ended early, and how the user resumes it.
 pub fn ended(error: Error, command: &str, folder: &Path) -> Failure {
-    let advice = format!("go on with: minvel {command} --resume {}", folder.display());
     match error {
-        Error::Interrupted => Failure::Interrupted(format!("interrupted; {advice}")),
-        Error::File { .. } => Failure::Halted(error, format!("when that is mended, {advice}")),
-        error => Failure::Work(error),
+        Error::File { .. } => Failure::Halted(error, format!("once fixed, {}", resume_with(command, folder))),
+        error => Failure::of_work(error),
     }
 }
 

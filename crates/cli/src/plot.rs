@@ -1,6 +1,7 @@
 //! `minvel plot`: the figures of a fitted density, drawn again as one likes them.
 
 use crate::Failure;
+use crate::progress::Bars;
 use clap::Args;
 use minvel::fit::{Folder, density_figures, look};
 use minvel::plot::{Bearings, Plot};
@@ -77,14 +78,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => look.bearings,
     };
     look.title = arguments.title.clone().unwrap_or(look.title);
-    let figures = density_figures(&model, &model.centres(), &look, &Desk::bare()).map_err(Failure::Work)?;
+    let bars = Bars::new("plot");
+    let desk = Desk::watched(&bars, crate::stop::on_signal());
+    let figures = density_figures(&model, &model.centres(), &look, &desk).map_err(Failure::of_work)?;
     arguments.check(&figures).map_err(Failure::Input)?;
     let out = arguments.out.clone().unwrap_or(arguments.folder.clone());
     file::create_folder(&out).map_err(Failure::Work)?;
     let mut written = vec![];
-    for figure in &figures {
-        written.extend(figure.write(&out).map_err(Failure::Work)?);
-    }
+    let mut write = |figure: &Figure| {
+        desk.go_on()?;
+        written.extend(figure.write(&out)?);
+        Ok(())
+    };
+    desk.stage("writing", 0, "figures", || figures.iter().try_for_each(&mut write)).map_err(Failure::of_work)?;
+    bars.finish();
     match arguments.json {
         true => say!("{}", serde_json::json!({ "files": written })),
         false => written.iter().for_each(|path| say!("Written: {}", path.display())),

@@ -134,6 +134,7 @@ pub fn perform(
             "--partial reports a run that was begun: name its folder by --resume",
         )));
     }
+    let stop = crate::stop::on_signal();
     place::check_device(how.device).map_err(Failure::Input)?;
     let (folder, request) = match &how.resume {
         Some(folder) => (folder.clone(), read_request(folder).map_err(Failure::Input)?),
@@ -143,8 +144,9 @@ pub fn perform(
     if how.resume.is_none() {
         place::claim(&folder, &request).map_err(Failure::Input)?;
     }
+    place::resumable(command, &folder);
     let at_once = at_once.min(jobs.len());
-    let reports = work(&jobs, how, at_once, &folder, command)?;
+    let reports = work(&jobs, how, at_once, &folder, command, &stop)?;
     let whole = conclude(&request, reports, &folder, at_once > 1).map_err(Failure::Work)?;
     crate::out::put(format_args!("{}", claims::table(&whole)));
     if whole.timings.len() > 1 && jobs.len() > 1 {
@@ -251,8 +253,14 @@ fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
     request.experiments.iter().map(job).collect()
 }
 
-fn work(jobs: &[Job], arguments: &How, at_once: usize, folder: &Path, command: &str) -> Result<Vec<Report>, Failure> {
-    let stop = crate::stop::on_signal();
+fn work(
+    jobs: &[Job],
+    arguments: &How,
+    at_once: usize,
+    folder: &Path,
+    command: &str,
+    stop: &Stop,
+) -> Result<Vec<Report>, Failure> {
     let failure = |error| match error {
         Error::Interrupted if arguments.partial => Failure::Work(Error::config(format!(
             "there is too little in {} to report: its first units are not finished",
@@ -264,7 +272,7 @@ fn work(jobs: &[Job], arguments: &How, at_once: usize, folder: &Path, command: &
     let worker = || {
         let next = || queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next().filter(|_| !stop.asked());
         let perform = |job: &Job| {
-            let report = job.perform(arguments, &stop, &screen);
+            let report = job.perform(arguments, stop, &screen);
             if report.is_err() {
                 stop.ask(); // the others too, at a safe place
             }

@@ -1,6 +1,7 @@
 //! `minvel sample`: new points of a fitted density.
 
 use crate::Failure;
+use crate::progress::Bars;
 use clap::Args;
 use minvel::data::{check_name, write_table};
 use minvel::fit::Folder;
@@ -34,9 +35,14 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     check_name(&arguments.out).map_err(Failure::Input)?;
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let drawn = model.sample(arguments.number, arguments.seed, &Desk::bare()).map_err(Failure::Work)?;
+    let bars = Bars::new("sample");
+    let desk = Desk::watched(&bars, crate::stop::on_signal());
+    let draw = || model.sample(arguments.number, arguments.seed, &desk);
+    let rows = model.rows_of_draws(arguments.number);
+    let drawn = desk.stage("sampling", rows, "proposals", draw).map_err(Failure::of_work)?;
     let columns = coordinates.table(&drawn.points).map_err(Failure::Input)?;
-    write_table(&arguments.out, &columns).map_err(Failure::Work)?;
+    desk.stage("writing", 0, "rows", || write_table(&arguments.out, &columns)).map_err(Failure::of_work)?;
+    bars.finish();
     match arguments.json {
         true => {
             let all = serde_json::json!({

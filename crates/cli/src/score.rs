@@ -1,6 +1,7 @@
 //! `minvel score`: the log density of each row of a file.
 
 use crate::Failure;
+use crate::progress::Bars;
 use crate::source::Source;
 use clap::Args;
 use minvel::data::{Column, Dataset, append_columns, check_name, locate};
@@ -33,19 +34,24 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let bars = Bars::new("score");
+    let desk = Desk::watched(&bars, crate::stop::on_signal());
     check_name(&arguments.out).map_err(Failure::Input)?;
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let path = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let data = Dataset::read_as(&path, &coordinates, &options).map_err(Failure::Input)?;
-    data.guesses.iter().for_each(|doubt| eprintln!("mind: {doubt}"));
-    let desk = Desk::bare();
-    let energy = model.energy(&data.points, &desk).map_err(Failure::Work)?;
+    let read = || Dataset::read_as(&path, &coordinates, &options);
+    let data = desk.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
+    data.guesses.iter().for_each(|doubt| note!("mind: {doubt}"));
+    let energy = || model.energy(&data.points, &desk);
+    let energy = desk.stage("scoring", data.rows(), "rows", energy).map_err(Failure::of_work)?;
     let log_density = model.log_density_of_energy(&energy);
     let mean = Estimate::of(log_density.iter().copied());
     let more = [Column::numbers("log_density", log_density), Column::numbers("energy", energy)];
-    append_columns(&path, &options, &arguments.out, &more).map_err(Failure::Work)?;
+    let write = || append_columns(&path, &options, &arguments.out, &more);
+    desk.stage("writing", 0, "rows", write).map_err(Failure::of_work)?;
+    bars.finish();
     match arguments.json {
         true => {
             let all = serde_json::json!({

@@ -46,20 +46,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let nowhere = || Error::config("there is no cache folder, as HOME is not set: give a file by --out");
     let out = arguments.out.clone().or_else(Lenet::home).ok_or_else(nowhere).map_err(Failure::Input)?;
     let folder = arguments.data.as_deref();
+    let stop = crate::stop::on_signal();
     let (train, test) = (mnist::train(folder).map_err(Failure::Input)?, mnist::test(folder).map_err(Failure::Input)?);
     let schooling = Schooling { seed: arguments.seed, epochs: arguments.epochs, ..Schooling::default() };
     let place = workplace(&out);
     file::create_folder(&place).map_err(Failure::Work)?;
+    crate::stop::advise("interrupted; the same command resumes it");
     let bars = Bars::new("LeNet on MNIST");
     let purpose = format!("{schooling:?} on {}", train.images.sha256);
-    let mut desk = Desk::new(&bars, crate::stop::on_signal(), &place, &purpose);
+    let mut desk = Desk::new(&bars, stop, &place, &purpose);
     (desk.threads, desk.device) = (arguments.threads, arguments.device);
     let outcome = Lenet::train(&train, &test, &schooling, &desk);
     bars.finish();
-    let network = outcome.map_err(|error| match error {
-        Error::Interrupted => Failure::Interrupted("interrupted; the same command goes on".into()),
-        error => Failure::Work(error),
-    })?;
+    let network = outcome.map_err(Failure::of_work)?;
     network.write(&out).map_err(Failure::Work)?;
     std::fs::remove_dir_all(&place).map_err(|e| Failure::Work(Error::file(&place, "remove", e)))?;
     let (origin, seconds) = (&network.origin, desk.seconds());
