@@ -31,9 +31,9 @@ fn shown(factor: &Factor) -> Vec<String> {
     let own = |count: usize| vec![String::new(); count];
     let names = || factor.columns.iter().map(|name| if is_numbered(name) { String::new() } else { name.clone() });
     match (factor.space, factor.layout) {
-        (Space::Sphere(2), Layout::LatLon) => names().rev().collect(), // longitude is drawn to the right
-        (Space::Sphere(2), Layout::Xyz) => own(2),
-        (Space::Sphere(1), Layout::Xyz) => own(1),
+        (Space::Sphere(2) | Space::Projective(2), Layout::LatLon) => names().rev().collect(), // longitude is drawn to the right
+        (Space::Sphere(2) | Space::Projective(2), Layout::Xyz) => own(2),
+        (Space::Sphere(1) | Space::Projective(1), Layout::Xyz) => own(1),
         (Space::Hyperbolic(n), Layout::Hyperboloid) => own(n),
         (Space::So3, _) => own(4),
         _ => names().collect(),
