@@ -1,8 +1,9 @@
 //! `minvel sample`: new points of a fitted density.
 
 use crate::Failure;
+use crate::target::Target;
 use clap::Args;
-use minvel::data::{check_name, write_table};
+use minvel::data::encode_table;
 use minvel::fit::Folder;
 use minvel::train::Desk;
 use std::path::PathBuf;
@@ -10,8 +11,12 @@ use std::path::PathBuf;
 /// Draw points of a fitted density, in the units and layout of its data.
 ///
 /// Each row is the end of a chain of its own: 20 proposals of the kernels, which are exact draws, each accepted or not for
-/// the correction. Without correction the draws are exact.
+/// the correction. Without correction the draws are exact. Axes are given by one of their ends, that of the upper half.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel sample quakes -n 10000 --out new.csv
+  minvel sample quakes -n 100 --out - | minvel score quakes - --out -")]
 pub struct Arguments {
     /// Folder of the fit.
     #[arg(value_name = "DIR")]
@@ -19,9 +24,8 @@ pub struct Arguments {
     /// How many points.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1000)]
     number: usize,
-    /// File to write: .csv, .tsv (.gz), .parquet or .npy.
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    #[command(flatten)]
+    target: Target,
     /// Seed: the same points for the same seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -32,28 +36,27 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    check_name(&arguments.out).map_err(Failure::Input)?;
+    arguments.target.check(arguments.json).map_err(Failure::Input)?;
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let drawn = model.sample(arguments.number, arguments.seed, &Desk::bare());
     let columns = coordinates.table(&drawn.points).map_err(Failure::Input)?;
-    write_table(&arguments.out, &columns).map_err(Failure::Work)?;
+    arguments.target.put(&encode_table(&arguments.target.out, &columns).map_err(Failure::Work)?)?;
     match arguments.json {
         true => {
             let all = serde_json::json!({
                 "rows": arguments.number, "acceptance": drawn.acceptance, "moved": drawn.moved,
-                "importance_efficiency": model.log_z().efficiency, "out": arguments.out,
+                "importance_efficiency": model.log_z().efficiency, "out": arguments.target.out,
             });
             say!("{all}");
         }
         false => {
-            say!(
+            arguments.target.say(&format!(
                 "{} points; acceptance {:.2}, {:.1} % of the chains moved; importance weights {:.0} % efficient",
                 arguments.number,
                 drawn.acceptance,
                 100.0 * drawn.moved,
                 100.0 * model.log_z().efficiency
-            );
-            say!("Written: {}", arguments.out.display());
+            ));
         }
     }
     Ok(())

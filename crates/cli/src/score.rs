@@ -1,31 +1,43 @@
 //! `minvel score`: the log density of each row of a file.
 
 use crate::Failure;
-use crate::source::Source;
+use crate::source::{Source, find};
+use crate::target::{Target, note};
 use clap::Args;
-use minvel::data::{Column, Dataset, append_columns, check_name, locate};
+use minvel::data::{Dataset, encode_appended};
 use minvel::eval::Estimate;
-use minvel::fit::Folder;
+use minvel::fit::{Folder, Levels};
 use minvel::train::Desk;
 use std::path::PathBuf;
 
 /// Add `log_density` and `energy` to the rows of a file.
 ///
 /// The file must have the columns that the model was fitted to, or others named by --columns; all its columns are kept. Log
-/// densities are in nats, w.r.t. the volume of the manifold in radians (angles) or in the units of the data (vectors).
+/// densities are in nats, w.r.t. the volume of the manifold in radians (angles) or in the units of the data (vectors); of
+/// axes, w.r.t. the half of the circle or sphere that they fill. Rows that miss a number (empty, NA, NaN) stay, and get
+/// empty cells.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel score quakes places.csv --out scored.csv
+  minvel score quakes places.csv --level --out scored.csv   also the share of the mass that is denser
+  minvel score quakes orte.csv --columns Breite,Länge --out scored.csv
+  zcat new.csv.gz | minvel score quakes - --out -            as part of a pipe")]
 pub struct Arguments {
     /// Folder of the fit.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// File of points, or the name of a known data set.
+    /// File of points, - for standard input, or the name of a known data set.
     #[arg(value_name = "DATA")]
     data: String,
     #[command(flatten)]
     source: Source,
-    /// File to write: .csv, .tsv (.gz), .parquet or .npy.
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    #[command(flatten)]
+    target: Target,
+    /// Add `level`: the share of the model's mass where the density is higher than at the row (0 at the mode, near 1 far
+    /// out; a row is outside of the 90 % region if its level is above 0.9), by 10 000 draws of the model.
+    #[arg(long)]
+    level: bool,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -33,30 +45,41 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    check_name(&arguments.out).map_err(Failure::Input)?;
+    arguments.target.check(arguments.json).map_err(Failure::Input)?;
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let path = locate(&arguments.data).map_err(Failure::Input)?;
+    let path = find(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let data = Dataset::read_as(&path, &coordinates, &options).map_err(Failure::Input)?;
-    data.guesses.iter().for_each(|doubt| eprintln!("mind: {doubt}"));
+    let complete = Dataset::read_complete(&path, &coordinates, &options).map_err(Failure::Input)?;
+    let data = &complete.data;
+    data.guesses.iter().for_each(|doubt| note(&format!("warning: {doubt}")));
     let desk = Desk::bare();
     let energy = model.energy(&data.points, &desk);
     let log_density = model.log_density_of_energy(&energy);
     let mean = Estimate::of(log_density.iter().copied());
-    let more = [Column::numbers("log_density", log_density), Column::numbers("energy", energy)];
-    append_columns(&path, &options, &arguments.out, &more).map_err(Failure::Work)?;
-    match arguments.json {
-        true => {
-            let all = serde_json::json!({
-                "rows": data.rows(), "log_density": mean, "log_z": model.log_z().value, "out": arguments.out,
-            });
-            say!("{all}");
-        }
-        false => {
-            say!("{} rows, mean log density {mean} nats, log Z {}", data.rows(), model.log_z().value);
-            say!("Written: {}", arguments.out.display());
-        }
+    let mut more = vec![complete.column("log_density", &log_density), complete.column("energy", &energy)];
+    if arguments.level {
+        let levels = Levels::of(&model, model.settings().seed + 4, &desk);
+        more.push(complete.column("level", &log_density.iter().map(|l| levels.at(*l)).collect::<Vec<f64>>()));
     }
+    let bytes = encode_appended(&path, &options, &arguments.target.out, &more).map_err(Failure::Work)?;
+    arguments.target.put(&bytes)?;
+    let missing = complete.total - data.rows();
+    if arguments.json {
+        let all = serde_json::json!({
+            "rows": complete.total, "missing": missing, "log_density": mean, "log_z": model.log_z().value,
+            "out": arguments.target.out,
+        });
+        say!("{all}");
+        return Ok(());
+    }
+    let mut text = format!("{} rows, mean log density {mean} nats, log Z {}", complete.total, model.log_z().value);
+    if missing > 0 {
+        text += &format!("; {missing} rows miss a number and have no score");
+    }
+    if arguments.level {
+        text += &format!("; levels by {} draws of the model", Levels::DRAWS);
+    }
+    arguments.target.say(&text);
     Ok(())
 }

@@ -172,6 +172,15 @@ impl Coordinates {
         Ok(ranges)
     }
 
+    /// For each factor, for each of its angles around a circle (the longitude of a sphere), whether it runs from 0.
+    pub(crate) fn starts(&self) -> Result<Vec<Vec<bool>>, Error> {
+        let turning = |p: &Part| {
+            let angles = p.cells.clone().filter(|k| p.layout.is_angular() && !p.is_latitude(*k));
+            angles.map(|k| self.full_turn[k]).collect()
+        };
+        Ok(self.parts()?.iter().map(turning).collect())
+    }
+
     /// Sees by the numbers of a table whether angles run from 0 to a full turn.
     pub(super) fn see_ranges(&mut self, table: &Table, chosen: &[usize]) -> Result<(), Error> {
         for (k, range) in self.ranges()?.into_iter().enumerate() {

@@ -107,6 +107,18 @@ pub struct Provenance {
     pub unused: Vec<String>,
 }
 
+impl Provenance {
+    /// The columns that are not used, for a sentence; of many the first.
+    pub fn unused_columns(&self) -> String {
+        const SHOWN: usize = 12;
+        let shown: Vec<&str> = self.unused.iter().take(SHOWN).map(String::as_str).collect();
+        match self.unused.len().saturating_sub(SHOWN) {
+            0 => shown.join(", "),
+            more => format!("{} and {more} others", shown.join(", ")),
+        }
+    }
+}
+
 impl Dataset {
     /// Reads data to fit a model to: guesses what the request leaves open, refuses what cannot be fitted.
     pub fn read(path: &Path, request: &Request) -> Result<Dataset, Error> {
