@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use crate::progress::Bars;
-use crate::source::Source;
+use crate::source::{Source, find};
 use clap::Args;
-use minvel::data::{Dataset, locate};
-use minvel::fit::{Evaluation, Folder};
+use minvel::data::Dataset;
+use minvel::fit::{Evaluation, Folder, LEAST_TESTED};
 use minvel::train::Desk;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -19,7 +19,7 @@ pub struct Arguments {
     /// Folder of the fit.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// File of points, or the name of a known data set.
+    /// File of points, - for standard input, or the name of a known data set. Rows that miss a number are refused.
     #[arg(value_name = "DATA")]
     data: String,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (begun, bars) = (Instant::now(), Bars::new("evaluate"));
     let desk = Desk::watched(&bars, crate::stop::on_signal());
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let path = locate(&arguments.data).map_err(Failure::Input)?;
+    let path = find(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
     let read = || Dataset::read_as(&path, &coordinates, &options);
@@ -56,9 +56,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     say!("{} rows ({} distinct), {:.1} % of them known to the model", data.rows(), data.distinct_rows(), 100.0 * known);
     crate::out::put(format_args!("\n{}", scores("NLL (nats, lower is better)", &evaluation)));
-    let fitness = evaluation.goodness;
-    say!("\nlog Z {}; Stein test on {} rows: p = {:.3}", model.log_z().value, fitness.points, fitness.p_value);
+    say!("\nlog Z {}; {}", model.log_z().value, stein(&evaluation));
     Ok(())
+}
+
+/// The outcome of the Stein test, in words.
+pub fn stein(evaluation: &Evaluation) -> String {
+    let fitness = evaluation.goodness;
+    match fitness.p_value.is_nan() {
+        true => format!("a Stein test needs at least {LEAST_TESTED} rows, not {}", evaluation.test_rows),
+        false => format!("Stein test on {} rows: p = {:.3}", fitness.points, fitness.p_value),
+    }
 }
 
 /// Scores of the model and of the baselines, a line each.

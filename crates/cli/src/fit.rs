@@ -1,10 +1,10 @@
 //! `minvel fit`: from a file of points to a normalised density.
 
 use crate::progress::Bars;
-use crate::source::Source;
+use crate::source::{Source, find};
 use crate::{Failure, place};
 use clap::Args;
-use minvel::data::{Dataset, LEAST_ROWS, Layout, Request, Units, locate};
+use minvel::data::{Dataset, LEAST_ROWS, Layout, Request, STANDARD};
 use minvel::experiment::Config;
 use minvel::fit::{Fit, Folder, Settings, Summary};
 use minvel::report::{Versions, format};
@@ -14,6 +14,26 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// What is shown after the options.
+macro_rules! examples {
+    () => {
+        "\
+Examples:
+  minvel fit quakes.csv --out quakes               columns named lat and lon: a map of the Earth
+  minvel fit angles.tsv --manifold torus:2 --columns phi,psi --units degrees --out angles
+  minvel fit wind.csv --manifold sphere:1 --layout angles --units degrees --out wind
+  minvel fit arrivals.csv --manifold sphere:1 --columns time --units hours --out clock
+  minvel fit joints.csv --axial --columns trend,plunge --units degrees --out joints
+  minvel fit torsions.txt --manifold torus:2 --columns phi=2,psi=3 --units degrees --out torsions
+  minvel fit poses.npy --manifold so3 --layout quaternion-wxyz --out poses
+  minvel fit earthquake --out quakes               a known data set (see: minvel data list)
+  minvel fit quakes.csv --set kernels.centres=500  a setting; config.toml of any run has all
+  gunzip -c big.csv.gz | minvel fit - --out big    from standard input
+  minvel fit --resume quakes                       go on after Ctrl-C or a power cut
+Then: minvel score, sample, grid, evaluate, compare, plot, report, inspect."
+    };
+}
+
 /// Learn a normalised density from a file of directions, locations, angles, rotations or vectors.
 ///
 /// Reads CSV, TSV (any delimiter, comments, gzip), Parquet, NPY and NPZ. What the file does not say and you do not say is
@@ -21,18 +41,15 @@ use std::time::Duration;
 /// by, tested with. The folder then holds the model, a report with figures, and the score of the test rows beside a
 /// uniform law, a kernel density and a mixture.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  minvel fit quakes.csv --out quakes               columns named lat and lon: a map of the Earth
-  minvel fit angles.tsv --manifold torus:2 --columns phi,psi --units degrees --out angles
-  minvel fit wind.csv --manifold sphere:1 --layout angles --units degrees --out wind
-  minvel fit poses.npy --manifold so3 --layout quaternion-wxyz --out poses
-  minvel fit earthquake --out quakes               a known data set (see: minvel data list)
-  minvel fit quakes.csv --set kernels.centres=500  a setting; config.toml of any run has all
-  minvel fit --resume quakes                       go on after Ctrl-C or a power cut
-Then: minvel score, sample, evaluate, plot, report, inspect.")]
+#[command(term_width = 0)] // the settings can be copied to a file
+#[command(after_help = concat!(examples!(), "\nAll settings with their meaning: minvel fit --help"))]
+#[command(after_long_help = concat!(
+    examples!(),
+    "\n\nSettings, as --set KEY=VALUE (keys of [kernels] are kernels.KEY) or as a file for --config:\n\n",
+    include_str!("../../../experiments/fit.toml")
+))]
 pub struct Arguments {
-    /// File of points, or the name of a known data set.
+    /// File of points, - for standard input, or the name of a known data set.
     #[arg(value_name = "DATA", required_unless_present = "resume")]
     data: Option<String>,
     #[command(flatten)]
@@ -97,9 +114,16 @@ pub struct Reading {
     /// rotation-matrix; one for each factor of a product.
     #[arg(long, value_name = "NAME,…")]
     layout: Option<String>,
-    /// Unit of angles: degrees or radians.
+    /// Unit of angles: degrees, radians or hours (of a 24-hour clock).
     #[arg(long, value_name = "NAME")]
     units: Option<String>,
+    /// Number after which angles of circles and tori repeat, as 24, 7 or 365.25; or one for each, as 24,360.
+    #[arg(long, value_name = "P,…", value_delimiter = ',')]
+    period: Option<Vec<f64>>,
+    /// Directions are axes: x and −x are the same, angles are taken modulo half a turn. Densities then integrate to one
+    /// over half of the circle or sphere. --axial=false if the program asks and they are not.
+    #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    axial: Option<bool>,
     /// Take the units as given, even if the angles look like the other ones.
     #[arg(long)]
     trust: bool,
@@ -108,17 +132,16 @@ pub struct Reading {
 impl Reading {
     fn request(&self) -> Result<Request, Error> {
         let layout = self.layout.as_deref().map(Layout::parse_list).transpose().map_err(Error::config)?;
-        let units = match self.units.as_deref() {
-            None => None,
-            Some("degrees" | "deg") => Some(Units::Degrees),
-            Some("radians" | "rad") => Some(Units::Radians),
-            Some(other) => return Err(Error::config(format!("--units is degrees or radians, not `{other}`"))),
-        };
+        let units = self.units.as_deref().map(str::parse).transpose();
+        let units = units.map_err(|why: String| Error::config(format!("--units: {why}")))?;
         Ok(Request {
             manifold: self.manifold.clone(),
             columns: self.source.columns(),
             layout,
             units,
+            periods: self.period.clone(),
+            axial: self.axial,
+            names: self.source.names(),
             trust: self.trust,
             options: self.source.options(),
         })
@@ -149,6 +172,9 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     if !arguments.json {
         for guess in &dataset.guesses {
             note!("guessed: {guess}");
+        }
+        if !dataset.unused.is_empty() {
+            note!("not used: {}", dataset.provenance().unused_columns());
         }
     }
     if arguments.resume.is_none() {
@@ -200,9 +226,10 @@ fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(Folder, Asked, Config,
         config.set(assignment)?;
     }
     Settings::check(&config)?;
-    let path = locate(name)?;
+    let path = find(name)?;
     let dataset = read(&path, &arguments.reading, arguments.distinct, desk)?;
-    let stem = Path::new(name).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
+    let stem = if name == STANDARD { "input" } else { name };
+    let stem = Path::new(stem).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
     let folder = arguments.out.clone().unwrap_or_else(|| place::free(&format!("fit-{stem}")));
     let asked = Asked {
         version: env!("CARGO_PKG_VERSION").to_string(),
@@ -248,8 +275,11 @@ fn text(summary: &Summary, folder: &Folder) -> String {
     );
     out += &format!("\n{}", crate::evaluate::scores("test NLL (nats, lower is better)", &summary.evaluation));
     out += &format!(
-        "\nlog Z {} ({}); share of the correction {}; Stein test p = {:.3}\n",
-        summary.log_z, summary.partition.method, summary.share, summary.evaluation.goodness.p_value
+        "\nlog Z {} ({}); share of the correction {}; {}\n",
+        summary.log_z,
+        summary.partition.method,
+        summary.share,
+        crate::evaluate::stein(&summary.evaluation)
     );
     for warning in &summary.warnings {
         out += &format!("mind: {warning}\n");

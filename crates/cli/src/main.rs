@@ -6,21 +6,25 @@
 mod out;
 
 mod claims;
+mod compare;
 mod data;
 mod devices;
 mod evaluate;
 mod fid;
 mod fit;
+mod grid;
 mod inspect;
 mod place;
 mod plot;
 mod progress;
+mod question;
 mod report;
 mod reproduce;
 mod sample;
 mod score;
 mod source;
 mod stop;
+mod target;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +49,8 @@ enum Command {
     Score(score::Arguments),
     Sample(sample::Arguments),
     Evaluate(evaluate::Arguments),
+    Compare(compare::Arguments),
+    Grid(grid::Arguments),
     Fid(fid::Arguments),
     Plot(plot::Arguments),
     Report(report::Arguments),
@@ -93,6 +99,8 @@ fn main() -> ExitCode {
         Command::Score(arguments) => score::run(&arguments),
         Command::Sample(arguments) => sample::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Grid(arguments) => grid::run(&arguments),
         Command::Fid(arguments) => fid::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
@@ -105,7 +113,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Input(error)) => {
-            note!("error: {error}");
+            note!("error: {}", question::explain(&error));
             ExitCode::from(2)
         }
         Err(Failure::Work(error)) => {

@@ -16,8 +16,13 @@ macro_rules! note {
 
 /// Prints text; ends the program quietly where nobody reads it any more.
 pub fn put(text: Arguments) {
+    put_bytes(text.to_string().as_bytes());
+}
+
+/// Prints bytes, in the same way.
+pub fn put_bytes(bytes: &[u8]) {
     let mut out = io::stdout().lock();
-    match out.write_fmt(text).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => {}
         Err(e) if e.kind() == ErrorKind::BrokenPipe => exit(0),
         Err(e) => {

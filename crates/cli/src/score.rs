@@ -2,31 +2,43 @@
 
 use crate::Failure;
 use crate::progress::Bars;
-use crate::source::Source;
+use crate::source::{Source, find};
+use crate::target::Target;
 use clap::Args;
-use minvel::data::{Column, Dataset, append_columns, check_name, locate};
+use minvel::data::{Dataset, encode_appended};
 use minvel::eval::Estimate;
-use minvel::fit::Folder;
+use minvel::fit::{Folder, Levels};
 use minvel::train::Desk;
 use std::path::PathBuf;
 
 /// Add `log_density` and `energy` to the rows of a file.
 ///
 /// The file must have the columns that the model was fitted to, or others named by --columns; all its columns are kept. Log
-/// densities are in nats, w.r.t. the volume of the manifold in radians (angles) or in the units of the data (vectors).
+/// densities are in nats, w.r.t. the volume of the manifold in radians (angles) or in the units of the data (vectors); of
+/// axes, w.r.t. the half of the circle or sphere that they fill. Rows that miss a number (empty, NA, NaN) stay, and get
+/// empty cells.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel score quakes places.csv --out scored.csv
+  minvel score quakes places.csv --level --out scored.csv   also the share of the mass that is denser
+  minvel score quakes orte.csv --columns Breite,Länge --out scored.csv
+  zcat new.csv.gz | minvel score quakes - --out -            as part of a pipe")]
 pub struct Arguments {
     /// Folder of the fit.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// File of points, or the name of a known data set.
+    /// File of points, - for standard input, or the name of a known data set.
     #[arg(value_name = "DATA")]
     data: String,
     #[command(flatten)]
     source: Source,
-    /// File to write: .csv, .tsv (.gz), .parquet or .npy.
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    #[command(flatten)]
+    target: Target,
+    /// Add `level`: the share of the model's mass where the density is higher than at the row (0 at the mode, near 1 far
+    /// out; a row is outside of the 90 % region if its level is above 0.9), by 10 000 draws of the model.
+    #[arg(long)]
+    level: bool,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -36,33 +48,45 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bars = Bars::new("score");
     let desk = Desk::watched(&bars, crate::stop::on_signal());
-    check_name(&arguments.out).map_err(Failure::Input)?;
+    arguments.target.check(arguments.json).map_err(Failure::Input)?;
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let path = locate(&arguments.data).map_err(Failure::Input)?;
+    let path = find(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let read = || Dataset::read_as(&path, &coordinates, &options);
-    let data = desk.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
-    data.guesses.iter().for_each(|doubt| note!("mind: {doubt}"));
+    let read = || Dataset::read_complete(&path, &coordinates, &options);
+    let complete = desk.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
+    let data = &complete.data;
+    data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
     let energy = || model.energy(&data.points, &desk);
     let energy = desk.stage("scoring", data.rows(), "rows", energy).map_err(Failure::of_work)?;
     let log_density = model.log_density_of_energy(&energy);
     let mean = Estimate::of(log_density.iter().copied());
-    let more = [Column::numbers("log_density", log_density), Column::numbers("energy", energy)];
-    let write = || append_columns(&path, &options, &arguments.out, &more);
-    desk.stage("writing", 0, "rows", write).map_err(Failure::of_work)?;
-    bars.finish();
-    match arguments.json {
-        true => {
-            let all = serde_json::json!({
-                "rows": data.rows(), "log_density": mean, "log_z": model.log_z().value, "out": arguments.out,
-            });
-            say!("{all}");
-        }
-        false => {
-            say!("{} rows, mean log density {mean} nats, log Z {}", data.rows(), model.log_z().value);
-            say!("Written: {}", arguments.out.display());
-        }
+    let mut more = vec![complete.column("log_density", &log_density), complete.column("energy", &energy)];
+    if arguments.level {
+        let levels = || Levels::of(&model, model.settings().seed + 4, &desk);
+        let levels = desk.stage("levels", Levels::DRAWS, "draws", levels).map_err(Failure::of_work)?;
+        more.push(complete.column("level", &log_density.iter().map(|l| levels.at(*l)).collect::<Vec<f64>>()));
     }
+    let write = || encode_appended(&path, &options, &arguments.target.out, &more);
+    let bytes = desk.stage("writing", 0, "rows", write).map_err(Failure::of_work)?;
+    bars.finish();
+    arguments.target.put(&bytes)?;
+    let missing = complete.total - data.rows();
+    if arguments.json {
+        let all = serde_json::json!({
+            "rows": complete.total, "missing": missing, "log_density": mean, "log_z": model.log_z().value,
+            "out": arguments.target.out,
+        });
+        say!("{all}");
+        return Ok(());
+    }
+    let mut text = format!("{} rows, mean log density {mean} nats, log Z {}", complete.total, model.log_z().value);
+    if missing > 0 {
+        text += &format!("; {missing} rows miss a number and have no score");
+    }
+    if arguments.level {
+        text += &format!("; levels by {} draws of the model", Levels::DRAWS);
+    }
+    arguments.target.say(&text);
     Ok(())
 }

@@ -2,13 +2,19 @@
 
 use clap::Args;
 use minvel::Error;
-use minvel::data::{Coordinates, Options};
+use minvel::data::{Coordinates, Options, STANDARD, locate};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The file of a name: standard input for `-`, a known data set, or a file.
+pub fn find(name: &str) -> Result<PathBuf, Error> {
+    if name == STANDARD { Ok(PathBuf::from(name)) } else { locate(name) }
+}
 
 /// How the file is made up.
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 pub struct Source {
-    /// Columns of a point, by name or by number from 1.
+    /// Columns of a point, by name or by number from 1; NAME=COLUMN names one, as in phi=2,psi=3.
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     columns: Option<Vec<String>>,
     /// What separates the fields of a text file: a character, tab or space [default: found from its first lines].
@@ -20,9 +26,20 @@ pub struct Source {
 }
 
 impl Source {
-    /// Columns of a point, if they were given.
+    /// Columns of a point, if they were given: the new name, if any, and which it is.
+    fn pairs(&self) -> Option<Vec<(Option<&str>, &str)>> {
+        self.columns.as_ref().map(|columns| columns.iter().map(|column| pair(column)).collect())
+    }
+
+    /// Columns of a point as they are called in the end, if they were given.
     pub fn columns(&self) -> Option<Vec<String>> {
-        self.columns.clone()
+        Some(self.pairs()?.into_iter().map(|(name, which)| name.unwrap_or(which).trim().to_string()).collect())
+    }
+
+    /// New names, and the columns they are for.
+    pub fn names(&self) -> Vec<(String, String)> {
+        let named = |(name, which): (Option<&str>, &str)| Some((name?.trim().to_string(), which.trim().to_string()));
+        self.pairs().into_iter().flatten().filter_map(named).collect()
     }
 
     /// How the file is read.
@@ -32,16 +49,29 @@ impl Source {
 
     /// The coordinates of a model as this file has them: by other names, if these were given.
     pub fn rename(&self, model: &Coordinates) -> Result<Coordinates, Error> {
-        match &self.columns {
+        let names = self.names();
+        let of = |name: &String| names.iter().find(|(own, _)| own == name).map(|(_, which)| which.clone());
+        // names that are the model's say which column is which, in any order
+        let by_name: Option<Vec<String>> = model.columns.iter().map(of).collect();
+        let in_order = || self.pairs().map(|all| all.into_iter().map(|(_, which)| which.to_string()).collect());
+        match by_name.filter(|all| Some(all.len()) == self.columns.as_ref().map(Vec::len)).or_else(in_order) {
             Some(columns) if columns.len() != model.columns.len() => Err(Error::config(format!(
                 "--columns names {} columns, but the model takes {}: {}",
                 columns.len(),
                 model.columns.len(),
                 model.columns.join(", ")
             ))),
-            Some(columns) => Ok(Coordinates { columns: columns.clone(), ..model.clone() }),
+            Some(columns) => Ok(Coordinates { columns, ..model.clone() }),
             None => Ok(model.clone()),
         }
+    }
+}
+
+/// A new name, if any, and the column it is for.
+fn pair(column: &str) -> (Option<&str>, &str) {
+    match column.split_once('=') {
+        Some((name, which)) if !name.trim().is_empty() && !which.trim().is_empty() => (Some(name), which),
+        _ => (None, column),
     }
 }
 

@@ -25,10 +25,44 @@ pub enum Error {
         /// What is wrong, and what to do.
         what: String,
     },
+    /// A file that can be read in several ways: a question.
+    Ambiguous {
+        /// Which file.
+        path: PathBuf,
+        /// What is not clear.
+        what: String,
+        /// The readings that fit.
+        choices: Vec<Choice>,
+    },
     /// A training that left the finite numbers.
     Diverged(Divergence),
     /// The user asked to stop; everything finished is on disk.
     Interrupted,
+}
+
+/// One of several readings of a file, as an option that chooses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The option, without dashes.
+    pub option: &'static str,
+    /// Its value; empty for a switch.
+    pub value: String,
+    /// What is chosen by it.
+    pub meaning: String,
+}
+
+impl Choice {
+    /// A reading.
+    pub fn new(option: &'static str, value: impl Into<String>, meaning: impl Into<String>) -> Self {
+        Choice { option, value: value.into(), meaning: meaning.into() }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let space = if self.value.is_empty() { "" } else { " " };
+        write!(f, "--{}{space}{}", self.option, self.value)
+    }
 }
 
 impl Error {
@@ -42,6 +76,11 @@ impl Error {
         Error::Content { path: path.to_path_buf(), what: what.into() }
     }
 
+    /// A file that can be read in several ways.
+    pub fn ambiguous(path: &Path, what: impl Into<String>, choices: Vec<Choice>) -> Self {
+        Error::Ambiguous { path: path.to_path_buf(), what: what.into(), choices }
+    }
+
     /// A file that could not be opened, read, written, ….
     pub fn file(path: &Path, action: &'static str, source: std::io::Error) -> Self {
         Error::File { path: path.to_path_buf(), action, source }
@@ -49,16 +88,26 @@ impl Error {
 
     /// Whether other input would help: the arguments, settings or files are at fault.
     pub fn is_input(&self) -> bool {
-        matches!(self, Error::Config(_) | Error::Content { .. })
+        matches!(self, Error::Config(_) | Error::Content { .. } | Error::Ambiguous { .. })
     }
+}
+
+/// A file's name in messages.
+fn name(path: &Path) -> std::path::Display<'_> {
+    let path = if path == Path::new("-") { Path::new("standard input") } else { path };
+    path.display()
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Error::Config(what) => write!(f, "{what}"),
-            Error::File { path, action, source } => write!(f, "cannot {action} {}: {source}", path.display()),
-            Error::Content { path, what } => write!(f, "{}: {what}", path.display()),
+            Error::File { path, action, source } => write!(f, "cannot {action} {}: {source}", name(path)),
+            Error::Content { path, what } => write!(f, "{}: {what}", name(path)),
+            Error::Ambiguous { path, what, choices } => {
+                let choices: Vec<String> = choices.iter().map(|c| format!("{c} ({})", c.meaning)).collect();
+                write!(f, "{}: {what}: choose {}", name(path), choices.join(" or "))
+            }
             Error::Diverged(divergence) => write!(f, "{divergence}"),
             Error::Interrupted => write!(f, "interrupted"),
         }

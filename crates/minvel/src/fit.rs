@@ -8,19 +8,27 @@
 //! **Error.** That of log Z ([`LogZ`]); it is part of every score.
 //! **Checked by** tests/fit.rs.
 
+mod comparison;
 mod correction;
+mod density_grid;
 mod evaluation;
 mod folder;
 mod keep;
+mod levels;
+mod margins;
 mod model;
 mod pages;
 mod partition;
 mod settings;
 mod standard;
 
+pub use comparison::Comparison;
 pub use correction::Curve;
-pub use evaluation::{Baseline, Evaluation, Fitness};
+pub use density_grid::DensityGrid;
+pub use evaluation::{Baseline, Evaluation, Fitness, LEAST_TESTED};
 pub use folder::{Fit, Folder, Summary};
+pub use levels::Levels;
+pub use margins::margin_figures;
 pub use model::{Drawn, History, Model};
 pub use pages::{density_figures, look};
 pub use partition::LogZ;

@@ -34,7 +34,7 @@ pub mod special;
 pub mod train;
 
 pub use energy::Energy;
-pub use error::Error;
+pub use error::{Choice, Error};
 pub use flow::Flow;
 pub use manifold::Manifold;
 pub use minvel_engine::{Card, Device, DeviceError, Precision, cards};

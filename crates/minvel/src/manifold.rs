@@ -9,6 +9,7 @@ mod euclidean;
 mod hyperbolic;
 mod normal;
 mod product;
+mod projective;
 pub mod quadrature;
 pub(crate) mod radial;
 mod so3;
@@ -19,6 +20,7 @@ mod torus;
 pub use euclidean::Euclidean;
 pub use hyperbolic::{Hyperbolic, from_hyperboloid, to_hyperboloid};
 pub use product::Product;
+pub use projective::Projective;
 pub use so3::So3;
 pub use space::Space;
 pub use sphere::Sphere;
@@ -187,9 +189,10 @@ enum Family {
 }
 
 /// The list: a new manifold is a file and a line here. (Products are written `product(…,…)`.)
-const FAMILIES: [(&str, Family); 5] = [
+const FAMILIES: [(&str, Family); 6] = [
     ("euclidean", Family::OfDimension(|n| Arc::new(Euclidean(n)))),
     ("sphere", Family::OfDimension(|n| Arc::new(Sphere(n)))),
+    ("projective", Family::OfDimension(|n| Arc::new(Projective(n)))),
     ("torus", Family::OfDimension(|n| Arc::new(Torus(n)))),
     ("hyperbolic", Family::OfDimension(|n| Arc::new(Hyperbolic(n)))),
     ("so3", Family::Single(|| Arc::new(So3))),

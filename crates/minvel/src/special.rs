@@ -13,6 +13,7 @@ mod gamma;
 mod normal;
 mod sphere;
 mod uniform;
+mod watson;
 
 pub use bessel::{
     bessel_i_ratio, bessel_i_ratio_complement, bessel_i_ratio_slope, bessel_k_ratio, log_bessel_i, log_bessel_i_scaled,
@@ -26,3 +27,4 @@ pub use sphere::{
     hyperbolic_mean, log_hyperbolic_partition, log_mean_exp, log_sphere_area, log_vmf_constant, mean_resultant,
     mean_resultant_slope, vmf_divergence, vmf_divergence_slope,
 };
+pub use watson::{log_watson_mean, watson_spread};

@@ -179,7 +179,7 @@ fn units_are_guessed_or_asked_for_and_checked() {
     refused(torus(|i| 0.05 * i), &on("torus:2"), &["degrees or radians", "give the units"]);
     let claimed = |units| Request { units: Some(units), ..on("torus:2") };
     understood(torus(|i| 0.05 * i), &claimed(Units::Radians), "torus:2 from a, b as angles in radians");
-    refused(torus(|i| 0.05 * i), &claimed(Units::Degrees), &["within ±π", "look like radians", "trusted"]);
+    refused(torus(|i| 0.05 * i), &claimed(Units::Degrees), &["within ±2π", "look like radians", "trusted"]);
     let trusted = Request { trust: true, ..claimed(Units::Degrees) };
     understood(torus(|i| 0.05 * i), &trusted, "torus:2 from a, b as angles in degrees");
     refused(
@@ -399,7 +399,7 @@ proptest! {
         let width = match layout { Layout::Hyperboloid => 5, Layout::RotationMatrix => 9, Layout::LatLon | Layout::LonLat => 2, _ if manifold == "sphere:1" => 1, _ => 4 };
         let coordinates = Coordinates {
             manifold: manifold.into(), layouts: vec![layout],
-            units: Some(if radians { Units::Radians } else { Units::Degrees }),
+            units: Some(if radians { Units::Radians } else { Units::Degrees }), periods: vec![],
             columns: (1..=width).map(|k| k.to_string()).collect(), full_turn: vec![radians; width],
         };
         let columns = coordinates.table(&points).unwrap();

@@ -3,18 +3,21 @@
 mod support;
 
 use minvel::density::{Bump, Density, KernelDensity, Search};
-use minvel::manifold::parse;
+use minvel::manifold::{Space, parse};
 use minvel::train::Desk;
 use minvel_engine::random::{Key, Stream};
 use support::{estimate, within_sigma, within_ulps};
 
 /// With what is needed to integrate bumps of κ up to 60 on them.
-const SPACES: [(&str, usize); 13] = [
+const SPACES: [(&str, usize); 16] = [
     ("euclidean:1", 200),
     ("euclidean:2", 200),
     ("sphere:1", 100),
     ("sphere:2", 80),
     ("sphere:3", 60),
+    ("projective:1", 100),
+    ("projective:2", 80),
+    ("projective:3", 60),
     ("torus:1", 100),
     ("torus:2", 100),
     ("hyperbolic:1", 400),
@@ -39,7 +42,7 @@ fn case(name: &str) -> (Bump, Vec<f64>, Vec<f64>) {
     let mut start = vec![];
     for space in bump.spaces() {
         let unit = |i: usize| if i == 0 { 1.0 } else { 0.0 };
-        let at_origin = !matches!(space, minvel::manifold::Space::Sphere(_) | minvel::manifold::Space::So3);
+        let at_origin = !matches!(space, Space::Sphere(_) | Space::Projective(_) | Space::So3);
         start.extend((0..space.ambient()).map(|i| if at_origin { 0.0 } else { unit(i) }));
     }
     let mut stream = stream(1);
@@ -213,7 +216,9 @@ fn the_bandwidths_tried_have_the_likelihoods_of_their_densities() {
 
 #[test]
 fn cross_validation_finds_a_bandwidth_that_is_good_on_fresh_points() {
-    for name in ["sphere:2", "torus:2", "euclidean:2", "hyperbolic:2", "so3", "product(sphere:1,torus:1)"] {
+    for name in
+        ["sphere:2", "projective:2", "torus:2", "euclidean:2", "hyperbolic:2", "so3", "product(sphere:1,torus:1)"]
+    {
         let (bump, c, d) = case(name);
         let both = |count, seed| [draws(&bump, &c, 30.0, count, seed), draws(&bump, &d, 8.0, count, seed + 1)].concat();
         let (train, fresh) = (both(500, 60), both(1000, 70));
@@ -274,10 +279,10 @@ fn repeated_points_drive_the_bandwidth_to_its_edge_and_it_says_so() {
     );
 }
 
-/// Quaternions are rotations up to sign; unit vectors are not.
+/// Quaternions are rotations up to sign, axes are unit vectors up to sign; unit vectors are not.
 #[test]
-fn the_antipode_of_a_centre_is_far_from_it_on_spheres_and_the_same_rotation() {
-    for name in ["sphere:1", "sphere:2", "sphere:8", "so3"] {
+fn the_antipode_of_a_centre_is_far_from_it_on_spheres_and_the_same_axis_or_rotation() {
+    for name in ["sphere:1", "sphere:2", "sphere:8", "projective:1", "projective:2", "projective:8", "so3"] {
         let bump = Bump::new(&*parse(name).unwrap()).unwrap();
         let m = bump.ambient();
         let length = (0..m).map(|i| ((i + 1) as f64).powi(2)).sum::<f64>().sqrt();
@@ -286,7 +291,7 @@ fn the_antipode_of_a_centre_is_far_from_it_on_spheres_and_the_same_rotation() {
         let kappa = 6.0;
         let density = KernelDensity::new(bump.clone(), &c, kappa, 0.0);
         let at = density.log_density(&[c.clone(), opposite.clone()].concat(), &Desk::of_threads(1)).unwrap();
-        if name == "so3" {
+        if !name.starts_with("sphere") {
             assert!(within_ulps(at[0], at[1], 64.0), "{name}: {at:?}");
         } else {
             // κ(μ·c − μ·(−c)), the statistic being normalised so that it is 0 at the centre.

@@ -8,15 +8,24 @@ use minvel::train::Desk;
 use minvel_engine::random::{Key, Stream};
 use support::{estimate, within_ulps};
 
-const NAMES: [&str; 8] =
-    ["sphere:1", "sphere:2", "torus:2", "euclidean:2", "hyperbolic:2", "so3", "product(sphere:2,torus:1)", "sphere:5"];
+const NAMES: [&str; 9] = [
+    "sphere:1",
+    "sphere:2",
+    "projective:2",
+    "torus:2",
+    "euclidean:2",
+    "hyperbolic:2",
+    "so3",
+    "product(sphere:2,torus:1)",
+    "sphere:5",
+];
 
 /// Two bumps apart, κ = 25 and 60, with weights ¼ and ¾: points and their log density.
 fn two_bumps(name: &str, count: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let bump = Bump::new(&*parse(name).unwrap()).unwrap();
     let centre = |angle: f64| {
         let part = |space: &Space| match space {
-            Space::Sphere(_) | Space::So3 => {
+            Space::Sphere(_) | Space::Projective(_) | Space::So3 => {
                 let mut x = vec![0.0; space.ambient()];
                 (x[0], x[1]) = (angle.cos(), angle.sin());
                 x
@@ -69,9 +78,14 @@ fn mixtures_of_two_are_recovered_on_every_manifold() {
 
 #[test]
 fn mixtures_integrate_to_one() {
-    for (name, resolution) in
-        [("sphere:2", 80), ("torus:2", 120), ("euclidean:2", 300), ("hyperbolic:2", 300), ("so3", 60)]
-    {
+    for (name, resolution) in [
+        ("sphere:2", 80),
+        ("projective:2", 80),
+        ("torus:2", 120),
+        ("euclidean:2", 300),
+        ("hyperbolic:2", 300),
+        ("so3", 60),
+    ] {
         let manifold = parse(name).unwrap();
         let (train, _) = two_bumps(name, 500, 3);
         let mixture =

@@ -274,6 +274,7 @@ fn form(name: &str) -> Coordinates {
         manifold: name.to_string(),
         layouts: vec![layout],
         units: None,
+        periods: vec![],
         columns: (0..count).map(|k| format!("column {k}")).collect(),
         full_turn: vec![false; count],
     }

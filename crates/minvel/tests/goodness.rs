@@ -28,6 +28,9 @@ fn the_stein_kernel_has_mean_zero_under_the_model() {
         ("sphere:1", 60),
         ("sphere:2", 50),
         ("sphere:3", 40),
+        ("projective:1", 60),
+        ("projective:2", 50),
+        ("projective:3", 40),
         ("torus:1", 60),
         ("torus:2", 60),
         ("euclidean:2", 150),
@@ -66,7 +69,7 @@ fn the_stein_kernel_has_mean_zero_under_the_model() {
 
 #[test]
 fn the_stein_kernel_is_symmetric_and_positive() {
-    for name in ["sphere:2", "torus:2", "hyperbolic:2", "so3", "product(sphere:2,euclidean:1)"] {
+    for name in ["sphere:2", "projective:2", "torus:2", "hyperbolic:2", "so3", "product(sphere:2,euclidean:1)"] {
         let manifold = parse(name).unwrap();
         let bump = Bump::new(&*manifold).unwrap();
         let (points, _) = sample(&bump, 2.0, 40, 5);
@@ -83,7 +86,7 @@ fn the_stein_kernel_is_symmetric_and_positive() {
 
 fn origin(bump: &Bump) -> Vec<f64> {
     let part = |space: &Space| {
-        let first = if matches!(space, Space::Sphere(_) | Space::So3) { 1.0 } else { 0.0 };
+        let first = if matches!(space, Space::Sphere(_) | Space::Projective(_) | Space::So3) { 1.0 } else { 0.0 };
         [vec![first], vec![0.0; space.ambient() - 1]].concat()
     };
     bump.spaces().iter().flat_map(part).collect()
@@ -108,6 +111,7 @@ fn sample(bump: &Bump, kappa: f64, count: usize, seed: u64) -> (Vec<f64>, Vec<f6
                 Space::Sphere(_) => c - inner * x,
                 // t = −2r²/(1−r²), and (1−r²)²/4 is the inverse metric.
                 Space::Hyperbolic(_) => -x,
+                Space::Projective(_) => 2.0 * inner * (c - inner * x),
                 Space::So3 => 0.25 * 2.0 * inner * (c - inner * x),
             };
             scores.extend(x.iter().zip(c).map(score).map(|s| kappa * s));
@@ -137,7 +141,8 @@ fn p_values(name: &str, count: usize, repeats: u64, factor: f64) -> Vec<f64> {
     (0..repeats).map(test).collect()
 }
 
-const NAMES: [&str; 6] = ["sphere:2", "torus:2", "euclidean:2", "hyperbolic:2", "so3", "product(sphere:1,euclidean:1)"];
+const NAMES: [&str; 7] =
+    ["sphere:2", "projective:2", "torus:2", "euclidean:2", "hyperbolic:2", "so3", "product(sphere:1,euclidean:1)"];
 
 #[test]
 fn p_values_are_uniform_under_the_model() {

@@ -20,6 +20,9 @@ const SPACES: [&str; 12] = [
     "sphere:2",
     "sphere:3",
     "sphere:7",
+    "projective:1",
+    "projective:2",
+    "projective:4",
     "hyperbolic:1",
     "hyperbolic:2",
     "hyperbolic:4",
@@ -28,9 +31,11 @@ const SPACES: [&str; 12] = [
 ];
 
 /// With what integrates kernels of widths from 0.1 to 0.4 on them.
-const GRIDS: [(&str, usize); 7] = [
+const GRIDS: [(&str, usize); 9] = [
     ("sphere:1", 200),
     ("sphere:2", 100),
+    ("projective:1", 200),
+    ("projective:2", 100),
     ("torus:2", 100),
     ("euclidean:2", 200),
     ("hyperbolic:2", 300),
@@ -52,7 +57,7 @@ fn point_of(space: Space, reach: f64, stream: &mut Stream) -> Vec<f64> {
     };
     match space {
         Space::Torus(n) => (0..n).map(|_| TAU * (stream.uniform() - 0.5)).collect(),
-        Space::Sphere(_) | Space::So3 => unit(normals(space.ambient(), stream)),
+        Space::Sphere(_) | Space::Projective(_) | Space::So3 => unit(normals(space.ambient(), stream)),
         Space::Euclidean(n) => (0..n).map(|_| reach * (2.0 * stream.uniform() - 1.0)).collect(),
         Space::Hyperbolic(n) => {
             let radius = (0.5 * reach * stream.uniform()).tanh();
@@ -125,7 +130,7 @@ fn normal_coordinates_lead_there_and_back_along_the_shortest_path() {
         let (mut centres, mut ends, mut lengths) = (vec![], vec![], vec![]);
         for k in 0..200 {
             let mut c = point(&*manifold, 2.0, &mut stream);
-            if k < 2 && matches!(spaces[0], Space::Sphere(_) | Space::So3) {
+            if k < 2 && matches!(spaces[0], Space::Sphere(_) | Space::Projective(_) | Space::So3) {
                 // the poles, where the frame is that of the coordinates
                 let m = spaces[0].ambient();
                 c[..m].fill(0.0);
@@ -667,7 +672,7 @@ fn threads_change_no_bit_of_a_fit() {
 /// Kernels of few points that lie all over the manifold are as wide as can be.
 #[test]
 fn kernels_stay_clear_of_the_cut_locus() {
-    for name in ["sphere:1", "sphere:2", "torus:2", "so3"] {
+    for name in ["sphere:1", "sphere:2", "projective:2", "torus:2", "so3"] {
         let manifold = parse(name).unwrap();
         let n = manifold.dim();
         let mut stream = stream(50);
@@ -703,7 +708,7 @@ fn kernels_stay_clear_of_the_cut_locus() {
 /// A single kernel: the antipode of its centre has next to nothing of its density on a sphere, and all of it as a rotation.
 #[test]
 fn a_kernel_does_not_see_its_antipode_as_its_centre() {
-    for (name, same) in [("sphere:2", false), ("sphere:7", false), ("so3", true)] {
+    for (name, same) in [("sphere:2", false), ("sphere:7", false), ("projective:2", true), ("so3", true)] {
         let case = Case::sized(name, 0.3, 1);
         let density = case.density();
         let centre = case.centres[..case.manifold.ambient()].to_vec();

@@ -11,6 +11,7 @@ fn names_are_read_as_they_are_written() {
         "torus:7",
         "hyperbolic:3",
         "so3",
+        "projective:2",
         "product(sphere:2,torus:1)",
         "product(product(so3,euclidean:4),sphere:1)",
     ];
@@ -23,7 +24,7 @@ fn names_are_read_as_they_are_written() {
 #[test]
 fn wrong_names_are_explained() {
     let cases = [
-        ("spere:2", "known are euclidean, sphere, torus, hyperbolic, so3 and product(…,…)"),
+        ("spere:2", "known are euclidean, sphere, projective, torus, hyperbolic, so3 and product(…,…)"),
         ("sphere", "needs its dimension, as in sphere:2"),
         ("sphere:0", "a whole number of at least 1"),
         ("sphere:two", "not `two`"),

@@ -195,11 +195,12 @@ fn look_of(manifold: &str, layouts: &[Layout], columns: &[&str]) -> Look {
         manifold: manifold.to_string(),
         layouts: layouts.to_vec(),
         units: Some(Units::Degrees),
+        periods: vec![],
         columns: columns.iter().map(|name| name.to_string()).collect(),
         full_turn: vec![false; columns.len()],
     };
     let (file, sha256) = ("file.csv".to_string(), String::new());
-    look(&Provenance { file, sha256, rows: 0, distinct_rows: 0, coordinates, guesses: vec![] })
+    look(&Provenance { file, sha256, rows: 0, distinct_rows: 0, coordinates, guesses: vec![], unused: vec![] })
 }
 
 /// Pair plots once wrote `lat` at the longitudes, and `qw (°)` at the angle of a rotation.

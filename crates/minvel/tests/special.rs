@@ -3,6 +3,7 @@
 mod support;
 
 use minvel::special::*;
+use std::f64::consts::PI;
 
 /// Error in rounding errors of `scale`, the size of the largest term that goes into the value.
 fn ulps(got: f64, expected: f64, scale: f64) -> f64 {
@@ -403,5 +404,26 @@ fn jacobi_rotations_diagonalise_a_symmetric_matrix() {
         let entry = |d: &dyn Fn(usize) -> f64| (0..n).map(|k| vectors[i * n + k] * d(k) * vectors[j * n + k]).sum();
         check("QΛQᵀ", &[i as f64, j as f64], entry(&|k| values[k]), matrix[i * n + j], 10.0, 16.0);
         check("QQᵀ", &[i as f64, j as f64], entry(&|_| 1.0), if i == j { 1.0 } else { 0.0 }, 1.0, 16.0);
+    }
+}
+
+#[test]
+fn watsons_mean_and_spread_agree_with_quadrature_near_and_far() {
+    for m in [2, 3, 4, 9] {
+        for kappa in [1e-3f64, 0.7, 12.0, 49.0, 60.0, 200.0, 5e3, 1e6] {
+            // In angles from the pole, which sharp laws are near: f = sin², so that the weight is sin^{m−2}.
+            let top = std::f64::consts::FRAC_PI_2.min(12.0 / kappa.sqrt());
+            let (nodes, weights) = minvel::manifold::quadrature::interval(0.0, top, 200);
+            let sum = |f: &dyn Fn(f64) -> f64| -> f64 {
+                let term = |(t, w): (&f64, &f64)| w * t.sin().powi(m as i32 - 2) * f(t.sin().powi(2));
+                nodes.iter().zip(&weights).map(term).sum()
+            };
+            let area = (log_gamma(0.5 * m as f64) - log_gamma(0.5 * (m as f64 - 1.0))).exp() * 2.0 / PI.sqrt();
+            let (mean, spread) = (sum(&|f| (-kappa * f).exp()), sum(&|f| f * (-kappa * f).exp()));
+            let (own, other) = (log_watson_mean(m, kappa), (area * mean).ln());
+            assert!((own - other).abs() < 1e-12 * (1.0 + other.abs()), "m = {m}, κ = {kappa}: {own}, not {other}");
+            let (own, other) = (watson_spread(m, kappa), spread / mean);
+            assert!((own - other).abs() < 1e-12 * other, "m = {m}, κ = {kappa}: {own}, not {other}");
+        }
     }
 }

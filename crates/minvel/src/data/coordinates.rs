@@ -1,14 +1,13 @@
 //! Coordinates: which columns of a table are a point of which manifold, and in which form.
 
-use super::dataset::LEAST_ROWS;
-use super::guess::{is_bearing, is_geographic};
+use super::guess::{ENOUGH, SLACK, is_bearing, is_geographic};
 use super::layout::{BAD_LATITUDE, BAD_LONGITUDE, Layout, Units, spaces_of, wrap};
 use super::table::{Column, Table};
 use super::text::shorten;
 use crate::Error;
 use crate::manifold::{self, Manifold, Space};
 use serde::{Deserialize, Serialize};
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::TAU;
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,11 +18,15 @@ pub struct Coordinates {
     pub manifold: String,
     /// One layout for each factor of the manifold, in order.
     pub layouts: Vec<Layout>,
-    /// The unit of angles; `None` if there are none.
+    /// The unit of angles; `None` if there are none, or all have periods of their own.
     pub units: Option<Units>,
+    /// For each column the number after which its angles repeat, where it is not that of the unit; empty if it always is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub periods: Vec<Option<f64>>,
     /// Names of the columns, or their numbers from 1 where they have no name, in the order of the layouts.
     pub columns: Vec<String>,
-    /// For each column whether its angles run from 0 to a full turn rather than from minus to plus half a turn.
+    /// For each column whether its angles run from 0 to a full turn (of axes: half a turn) rather than from minus to plus
+    /// half of that.
     pub full_turn: Vec<bool>,
 }
 
@@ -43,6 +46,17 @@ struct Part {
     point: std::ops::Range<usize>,
 }
 
+impl Part {
+    /// Whether a column is the latitude.
+    fn is_latitude(&self, column: usize) -> bool {
+        match self.layout {
+            Layout::LatLon => column == self.cells.start,
+            Layout::LonLat => column == self.cells.start + 1,
+            _ => false,
+        }
+    }
+}
+
 /// A factor of a manifold, and the columns it is read from.
 pub(crate) struct Factor<'a> {
     pub space: Space,
@@ -55,7 +69,9 @@ impl Factor<'_> {
     /// Whether it is a place on Earth: latitude and longitude that are not called otherwise, as azimuth and dip are.
     pub fn is_place(&self) -> bool {
         let geographic = matches!(self.layout, Layout::LatLon | Layout::LonLat);
-        geographic && self.columns.iter().all(|name| is_numbered(name) || is_geographic(name))
+        geographic
+            && self.space == Space::Sphere(2)
+            && self.columns.iter().all(|name| is_numbered(name) || is_geographic(name))
     }
 
     /// Whether it is a direction of the compass: one angle that is called so.
@@ -100,10 +116,78 @@ impl Coordinates {
             let what = format!("{} takes {cell} columns a point, not {}", self.manifold, self.columns.len());
             return Err(Error::config(what));
         }
-        if self.units.is_none() && parts.iter().any(|p| p.layout.is_angular()) {
+        if !self.periods.is_empty() && self.periods.len() != cell {
+            return Err(Error::config(format!("{} periods are given for {cell} columns", self.periods.len())));
+        }
+        let angular = |p: &Part| if p.layout.is_angular() { p.cells.clone() } else { 0..0 };
+        if parts.iter().flat_map(angular).any(|column| self.turn(column).is_none()) {
             return Err(Error::config("the unit of angles is not given"));
         }
         Ok(parts)
+    }
+
+    /// The period of a column that has its own.
+    fn period(&self, column: usize) -> Option<f64> {
+        self.periods.get(column).copied().flatten()
+    }
+
+    /// The number that a full turn is in a column of angles.
+    fn turn(&self, column: usize) -> Option<f64> {
+        self.period(column).or(self.units.map(Units::turn))
+    }
+
+    /// An angle of a column in radians.
+    fn to_radians(&self, column: usize, angle: f64) -> f64 {
+        match (self.period(column), self.units) {
+            (Some(period), _) => angle / period * TAU,
+            (None, Some(units)) => units.to_radians(angle),
+            (None, None) => angle,
+        }
+    }
+
+    /// An angle in radians as a column has it.
+    #[allow(clippy::wrong_self_convention)] // the coordinates are not what is converted
+    fn from_radians(&self, column: usize, angle: f64) -> f64 {
+        match (self.period(column), self.units) {
+            (Some(period), _) => angle / TAU * period,
+            (None, Some(units)) => units.from_radians(angle),
+            (None, None) => angle,
+        }
+    }
+
+    /// The range of the numbers of each column by nature: `None` where there is no end to them, or they are not angles.
+    pub fn ranges(&self) -> Result<Vec<Option<[f64; 2]>>, Error> {
+        let mut ranges = vec![None; self.columns.len()];
+        for part in self.parts()?.iter().filter(|p| p.layout.is_angular()) {
+            for k in part.cells.clone() {
+                let turn = self.turn(k).unwrap_or(TAU) * if part.space == Space::Projective(1) { 0.5 } else { 1.0 };
+                ranges[k] = match (part.is_latitude(k), self.full_turn[k]) {
+                    (true, _) if part.space == Space::Projective(2) => Some([0.0, 0.25 * turn]),
+                    (true, _) => Some([-0.25 * turn, 0.25 * turn]),
+                    (false, true) => Some([0.0, turn]),
+                    (false, false) => Some([-0.5 * turn, 0.5 * turn]),
+                };
+            }
+        }
+        Ok(ranges)
+    }
+
+    /// For each factor, for each of its angles around a circle (the longitude of a sphere), whether it runs from 0.
+    pub(crate) fn starts(&self) -> Result<Vec<Vec<bool>>, Error> {
+        let turning = |p: &Part| {
+            let angles = p.cells.clone().filter(|k| p.layout.is_angular() && !p.is_latitude(*k));
+            angles.map(|k| self.full_turn[k]).collect()
+        };
+        Ok(self.parts()?.iter().map(turning).collect())
+    }
+
+    /// Sees by the numbers of a table whether angles run from 0 to a full turn.
+    pub(super) fn see_ranges(&mut self, table: &Table, chosen: &[usize]) -> Result<(), Error> {
+        for (k, range) in self.ranges()?.into_iter().enumerate() {
+            let (low, high) = table.columns[chosen[k]].range();
+            self.full_turn[k] = range.is_some_and(|r| low >= 0.0 && high > r[1] * (1.0 + 4.0 * f64::EPSILON));
+        }
+        Ok(())
     }
 
     /// Factor by factor.
@@ -114,8 +198,21 @@ impl Coordinates {
 
     /// The points of a table of the same form, by the names (or numbers) of the columns; no row may be bad.
     pub fn points(&self, table: &Table) -> Result<Vec<f64>, Error> {
-        let chosen: Vec<usize> = self.columns.iter().map(|name| table.find(name)).collect::<Result<_, _>>()?;
-        Ok(self.points_of(table, &chosen)?.points)
+        Ok(self.points_of(table, &self.find_in(table)?)?.points)
+    }
+
+    /// Which columns of a table they are: by name or number; a model of a file without names also finds the names that
+    /// samples of it have, and takes all columns of a file that has just so many.
+    pub(super) fn find_in(&self, table: &Table) -> Result<Vec<usize>, Error> {
+        let find = |names: &[String]| names.iter().map(|name| table.find(name)).collect::<Result<Vec<usize>, Error>>();
+        if !self.columns.iter().all(|name| is_numbered(name)) {
+            return find(&self.columns);
+        }
+        let written = find(&self.names(&self.parts()?));
+        if written.is_err() && table.columns.len() == self.columns.len() {
+            return Ok((0..table.columns.len()).collect());
+        }
+        written.or_else(|_| find(&self.columns))
     }
 
     /// The points of chosen columns.
@@ -131,12 +228,11 @@ impl Coordinates {
             for part in &parts {
                 let angles: Vec<f64>;
                 let given = &cells[part.cells.clone()];
-                let numbers = match self.units {
-                    Some(units) if part.layout.is_angular() => {
-                        angles = given.iter().map(|a| units.to_radians(*a)).collect();
-                        angles.as_slice()
-                    }
-                    _ => given,
+                let numbers = if part.layout.is_angular() {
+                    angles = part.cells.clone().zip(given).map(|(k, a)| self.to_radians(k, *a)).collect();
+                    angles.as_slice()
+                } else {
+                    given
                 };
                 let put = part.layout.to_point(part.space, numbers, &mut points);
                 off = off.max(put.map_err(|why| self.refuse(table, row, part, chosen, &why))?);
@@ -150,23 +246,43 @@ impl Coordinates {
 
     /// Why the angles of a file may be in the other unit than this one; a few rows tell nothing.
     pub(super) fn doubt(&self, table: &Table, chosen: &[usize]) -> Result<Option<String>, Error> {
-        let angular = self.parts()?.into_iter().filter(|p| p.layout.is_angular()).flat_map(|p| p.cells);
+        let parts = self.parts()?;
         let size = |k: usize| {
             let (low, high) = table.columns[chosen[k]].range();
             (low.abs().max(high.abs()), k)
         };
-        let Some((largest, k)) = angular.map(size).max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(None) };
-        let (label, rows) = (table.label(chosen[k]), table.rows());
-        Ok(match self.units {
-            Some(Units::Degrees) if largest <= PI && rows >= LEAST_ROWS => Some(format!(
-                "the model takes degrees, but all angles lie within ±π (the largest, of {label}, is {largest}): if they are \
-                 radians, convert them"
-            )),
-            Some(Units::Radians) if largest > TAU * (1.0 + 1e-6) => Some(format!(
-                "the model takes radians, but {label} reaches {largest}, beyond 2π: if these are degrees, convert them"
-            )),
-            _ => None,
-        })
+        let angular = || parts.iter().filter(|p| p.layout.is_angular()).flat_map(|p| p.cells.clone()).map(size);
+        for (largest, k) in angular() {
+            let (turn, label) = (self.turn(k).unwrap_or(f64::INFINITY), table.label(chosen[k]));
+            match (self.period(k), self.units) {
+                (None, None | Some(Units::Degrees)) => {}
+                _ if largest <= turn * SLACK => {}
+                (Some(_), _) => {
+                    return Ok(Some(format!(
+                        "the model takes angles with the period {turn}, but {label} reaches {largest}: are they in other units?"
+                    )));
+                }
+                (None, Some(units)) => {
+                    let turn = if units == Units::Radians { "2π".to_string() } else { turn.to_string() };
+                    return Ok(Some(format!(
+                        "the model takes {units}, but {label} reaches {largest}, beyond {turn}: if these are degrees, convert \
+                         them"
+                    )));
+                }
+            }
+        }
+        let degrees = angular().filter(|(_, k)| self.period(*k).is_none() && self.units == Some(Units::Degrees));
+        let Some((largest, k)) = degrees.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(None) };
+        // a latitude beyond π/2 is none in radians
+        let latitude = |p: &Part| p.cells.clone().filter(|k| p.is_latitude(*k)).any(|k| size(k).0 > TAU / 4.0 * SLACK);
+        let radians = largest <= TAU * SLACK && !parts.iter().any(latitude);
+        Ok((radians && table.rows() >= ENOUGH).then(|| {
+            format!(
+                "the model takes degrees, but all angles lie within ±2π (the largest, of {}, is {largest}): if they are \
+                 radians, convert them",
+                table.label(chosen[k])
+            )
+        }))
     }
 
     /// A row that is not a point: where it stands, what is wrong, what to do.
@@ -217,19 +333,18 @@ impl Coordinates {
 
     /// A number as the file would have it: angles in its unit and range.
     fn cell(&self, part: &Part, column: usize, cell: f64) -> f64 {
-        let Some(units) = self.units.filter(|_| part.layout.is_angular()) else { return cell };
-        let latitude = match part.layout {
-            Layout::LatLon => column == part.cells.start,
-            Layout::LonLat => column == part.cells.start + 1,
-            _ => false,
-        };
-        if latitude {
-            return units.from_radians(cell);
+        let Some(turn) = self.turn(column).filter(|_| part.layout.is_angular()) else { return cell };
+        if part.is_latitude(column) {
+            return self.from_radians(column, cell);
         }
-        let angle = units.from_radians(wrap(cell));
+        let (turn, cell) = match part.space {
+            Space::Projective(1) => (0.5 * turn, 0.5 * wrap(2.0 * cell)),
+            _ => (turn, wrap(cell)),
+        };
+        let angle = self.from_radians(column, cell);
         // an angle just below 0 may round to the full turn, which is 0
         match self.full_turn[column] && angle < 0.0 {
-            true => Some(angle + units.turn()).filter(|a| *a < units.turn()).unwrap_or(0.0),
+            true => Some(angle + turn).filter(|a| *a < turn).unwrap_or(0.0),
             false => angle,
         }
     }
@@ -257,7 +372,16 @@ impl fmt::Display for Coordinates {
         let numbered = self.columns.iter().all(|name| is_numbered(name));
         let columns = if numbered { "columns " } else { "" };
         write!(f, "{} from {columns}{} as {}", self.manifold, self.columns.join(", "), layouts.join(","))?;
-        self.units.map_or(Ok(()), |units| write!(f, " in {units}"))
+        self.units.map_or(Ok(()), |units| write!(f, " in {units}"))?;
+        let periods: Vec<f64> = self.periods.iter().copied().flatten().collect();
+        match &periods[..] {
+            [] => Ok(()),
+            [first, rest @ ..] if rest.iter().all(|p| p == first) => write!(f, " with period {first}"),
+            all => {
+                let all: Vec<String> = all.iter().map(f64::to_string).collect();
+                write!(f, " with periods {}", all.join(", "))
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::coordinates::Coordinates;
 use super::guess::guess;
 use super::layout::{Layout, Units};
 use super::split::{Split, distinct_indices, distinct_rows};
-use super::table::{Options, Table};
+use super::table::{Column, Options, Table};
 use crate::Error;
 use crate::manifold::Manifold;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,12 @@ pub struct Request {
     pub layout: Option<Vec<Layout>>,
     /// The unit of angles.
     pub units: Option<Units>,
+    /// Numbers after which the angles of circles and tori repeat: one for all, or one for each.
+    pub periods: Option<Vec<f64>>,
+    /// Whether directions are those of axes: x and −x are the same.
+    pub axial: Option<bool>,
+    /// New names of columns: name, and which column it is for.
+    pub names: Vec<(String, String)>,
     /// Take the units as given, even if the angles look like the other ones.
     pub trust: bool,
     /// How to read the file.
@@ -45,12 +51,40 @@ pub struct Dataset {
     pub coordinates: Coordinates,
     /// What was guessed and why, in sentences.
     pub guesses: Vec<String>,
+    /// Names (or numbers) of the columns that are not used.
+    pub unused: Vec<String>,
     /// Which file.
     pub source: PathBuf,
     /// SHA-256 of its bytes.
     pub sha256: String,
     /// The line of each row, from 1; empty for formats without lines.
     pub lines: Vec<usize>,
+}
+
+/// Data of a file in which some rows miss numbers.
+#[derive(Clone, Debug)]
+pub struct Complete {
+    /// The other rows.
+    pub data: Dataset,
+    /// Which rows of the file these are.
+    pub rows: Vec<usize>,
+    /// How many rows the file has.
+    pub total: usize,
+}
+
+impl Complete {
+    /// A column for the file from values of the complete rows: empty cells elsewhere.
+    pub fn column(&self, name: &str, values: &[f64]) -> Column {
+        let mut column = Column::named(name);
+        let mut values = self.rows.iter().zip(values).peekable();
+        for row in 0..self.total {
+            match values.next_if(|(at, _)| **at == row) {
+                Some((_, value)) => column.push_number(*value, || value.to_string()),
+                None => column.push_odd(String::new()),
+            }
+        }
+        column
+    }
 }
 
 /// What a report says about a data set.
@@ -68,6 +102,21 @@ pub struct Provenance {
     pub coordinates: Coordinates,
     /// What was guessed and why.
     pub guesses: Vec<String>,
+    /// Columns that are not used.
+    #[serde(default)]
+    pub unused: Vec<String>,
+}
+
+impl Provenance {
+    /// The columns that are not used, for a sentence; of many the first.
+    pub fn unused_columns(&self) -> String {
+        const SHOWN: usize = 12;
+        let shown: Vec<&str> = self.unused.iter().take(SHOWN).map(String::as_str).collect();
+        match self.unused.len().saturating_sub(SHOWN) {
+            0 => shown.join(", "),
+            more => format!("{} and {more} others", shown.join(", ")),
+        }
+    }
 }
 
 impl Dataset {
@@ -77,7 +126,11 @@ impl Dataset {
     }
 
     /// The data in a table, to fit a model to.
-    pub fn of(table: Table, request: &Request) -> Result<Dataset, Error> {
+    pub fn of(mut table: Table, request: &Request) -> Result<Dataset, Error> {
+        for (name, which) in &request.names {
+            let column = table.find(which)?;
+            table.columns[column].name = name.clone();
+        }
         let rows = table.rows();
         if rows < LEAST_ROWS {
             let what = format!("has {rows} row{}: at least {LEAST_ROWS} are needed", if rows == 1 { "" } else { "s" });
@@ -101,13 +154,28 @@ impl Dataset {
     /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad. What is doubtful
     /// about them is said in [`Dataset::guesses`].
     pub fn read_as(path: &Path, coordinates: &Coordinates, options: &Options) -> Result<Dataset, Error> {
-        let table = Table::read(path, options)?;
+        Dataset::of_known(Table::read(path, options)?, coordinates)
+    }
+
+    fn of_known(table: Table, coordinates: &Coordinates) -> Result<Dataset, Error> {
         if table.rows() == 0 {
-            return Err(Error::content(path, "has no rows"));
+            return Err(Error::content(&table.path, "has no rows"));
         }
-        let chosen = coordinates.columns.iter().map(|name| table.find(name)).collect::<Result<Vec<_>, _>>()?;
+        let chosen = coordinates.find_in(&table)?;
         let doubt = coordinates.doubt(&table, &chosen)?;
         Dataset::assemble(table, coordinates.clone(), &chosen, doubt.into_iter().collect())
+    }
+
+    /// As [`Dataset::read_as`], without rows in which a number is missing (an empty cell, `NA`, `NaN`, …); also which rows
+    /// of the file are left, and how many the file has.
+    pub fn read_complete(path: &Path, coordinates: &Coordinates, options: &Options) -> Result<Complete, Error> {
+        let table = Table::read(path, options)?;
+        let (total, chosen) = (table.rows(), coordinates.find_in(&table)?);
+        let (rows, table) = table.complete(&chosen);
+        if rows.is_empty() && total > 0 {
+            return Err(Error::content(path, format!("each of the {total} rows misses a number")));
+        }
+        Ok(Complete { data: Dataset::of_known(table, coordinates)?, rows, total })
     }
 
     fn assemble(
@@ -120,11 +188,13 @@ impl Dataset {
         if read.off > WORTH_SAYING {
             guesses.push(format!("points were up to {:.1e} off the manifold and put on it", read.off));
         }
+        let unused = (0..table.columns.len()).filter(|c| !chosen.contains(c)).map(|c| table.short_name(c)).collect();
         Ok(Dataset {
             manifold: coordinates.manifold()?,
             points: read.points,
             coordinates,
             guesses,
+            unused,
             source: table.path,
             sha256: table.sha256,
             lines: table.lines,
@@ -168,6 +238,7 @@ impl Dataset {
             distinct_rows: self.distinct_rows(),
             coordinates: self.coordinates.clone(),
             guesses: self.guesses.clone(),
+            unused: self.unused.clone(),
         }
     }
 }

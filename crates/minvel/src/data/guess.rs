@@ -1,9 +1,11 @@
 //! Guessing what a file does not say: manifold, columns, layout and units, wherever a single reading fits.
 //!
-//! **Conventions.** Names decide first, then how many number columns there are, then ranges. Angles beyond ±2π are degrees;
-//! angles within ±2π that spread over more than 5 rad are radians; anything else is asked for.
-//! **Checked by** tests/data_points.rs.
+//! **Conventions.** Names decide first, then how many number columns there are, then ranges. Angles beyond ±2π that are no
+//! hours of a day are degrees; angles within ±2π that spread over more than 5 rad and are not all whole numbers are radians;
+//! anything else is a question ([`Error::Ambiguous`]).
+//! **Checked by** tests/data_points.rs, tests/data_units.rs.
 
+mod axes;
 mod names;
 mod units;
 
@@ -13,11 +15,14 @@ use super::layout::{LENGTH_TOLERANCE, Layout, Units, layouts_of, spaces_of};
 use super::table::Table;
 use super::text::shorten;
 use crate::Error;
+use crate::error::Choice;
 use crate::manifold::Space;
 use names::{angle_columns, by_names, list};
 pub(super) use names::{is_bearing, is_geographic};
 use std::f64::consts::FRAC_PI_2;
 use std::ops::Range;
+use units::Angles;
+pub(super) use units::{ENOUGH, SLACK};
 
 /// A finished guess.
 pub(super) struct Guess {
@@ -54,17 +59,29 @@ pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
         Some(asked) => asked.clone(),
         None => choose(table, request, &numeric, &spaces, &mut sentences),
     };
+    let axes = axes::axial(request, &manifold, &spaces)?;
+    let (manifold, spaces, request) = match &axes {
+        Some((manifold, spaces, request)) => (manifold.clone(), spaces.clone(), request),
+        None => (manifold, spaces, request),
+    };
     if let Some((_, twice)) = chosen.iter().enumerate().find(|(i, c)| chosen[..*i].contains(c)) {
         let what = format!("{} is chosen twice: choose each column once", table.label(*twice));
         return Err(Error::content(&table.path, what));
     }
     let parts = parts(table, &manifold, &spaces, request, &chosen)?;
     check_cells(table, &chosen)?;
-    let angular: Vec<usize> =
-        parts.iter().filter(|p| p.angular()).flat_map(|p| chosen[p.cells.clone()].to_vec()).collect();
-    let units = match angular.is_empty() {
+    let angles = angles(table, &parts, &chosen);
+    let given = angles.periods(request)?;
+    let units = match angles.places.is_empty() && (given.is_some() || angles.circular.is_empty()) {
         true => None,
-        false => Some(units::units(table, request, &angular, &mut sentences)?),
+        false => Some(angles.units(request, &mut sentences)?),
+    };
+    let periods = match given {
+        None => vec![],
+        Some(given) => {
+            let period = |c: &usize| angles.circular.iter().position(|own| own == c).map(|k| given[k]);
+            chosen.iter().map(period).collect()
+        }
     };
     let mut layouts = vec![];
     for (k, part) in parts.iter().enumerate() {
@@ -74,10 +91,8 @@ pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
             None => layout(table, part, &chosen[part.cells.clone()], units, &mut sentences)?,
         });
     }
-    let mut full_turn = vec![false; chosen.len()];
-    for k in parts.iter().filter(|p| p.angular()).flat_map(|p| p.cells.clone()) {
-        let (low, high) = table.columns[chosen[k]].range();
-        full_turn[k] = low >= 0.0 && units.is_some_and(|u| high > 0.5 * u.turn() * (1.0 + 4.0 * f64::EPSILON));
+    if request.axial.is_none() && !request.trust {
+        axes::ask(table, &spaces, &chosen, units)?;
     }
     // by number where a name would not find the column again
     let name = |&c: &usize| match table.columns[c].name.as_str() {
@@ -85,7 +100,9 @@ pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
         _ => (c + 1).to_string(),
     };
     let columns = chosen.iter().map(name).collect();
-    let coordinates = Coordinates { manifold, layouts, units, columns, full_turn };
+    let full_turn = vec![false; chosen.len()];
+    let mut coordinates = Coordinates { manifold, layouts, units, periods, columns, full_turn };
+    coordinates.see_ranges(table, &chosen)?;
     Ok(Guess { coordinates, chosen, sentences })
 }
 
@@ -150,18 +167,32 @@ fn guess_manifold(table: &Table, among: &[usize]) -> Result<(String, String), Er
     }
     let n = among.len();
     let special = match n {
-        1 => "",
-        2 => "sphere:2 (places on Earth, directions), ",
-        3 => "sphere:2 (unit vectors), ",
-        4 | 9 => "so3 (rotations), ",
-        _ => "product(euclidean:3,so3) or another product, ",
+        1 => None,
+        2 => Some(("sphere:2", "places on Earth, directions")),
+        3 => Some(("sphere:2", "unit vectors")),
+        4 | 9 => Some(("so3", "rotations")),
+        _ => Some(("product(euclidean:3,so3)", "or another product")),
     };
     let what = format!(
-        "does not tell where its points live: give the manifold, as {special}torus:{n} (angles) or euclidean:{n} (plain \
-         numbers), and the columns if these are not all; it has {}",
+        "does not tell where its points live: give the manifold, and the columns (--columns) if these are not all; it has {}",
         table.describe_columns()
     );
-    Err(Error::content(&table.path, what))
+    let special = special.map(|(name, meaning)| Choice::new("manifold", name, meaning));
+    let plain = [(format!("torus:{n}"), "angles"), (format!("euclidean:{n}"), "plain numbers")];
+    let plain = plain.map(|(name, meaning)| Choice::new("manifold", name, meaning));
+    Err(Error::ambiguous(&table.path, what, special.into_iter().chain(plain).collect()))
+}
+
+/// The columns of angles.
+fn angles<'a>(table: &'a Table, parts: &[Part], chosen: &[usize]) -> Angles<'a> {
+    let (mut circular, mut places) = (vec![], vec![]);
+    for part in parts.iter().filter(|p| p.angular()) {
+        match (part.space, &chosen[part.cells.clone()]) {
+            (Space::Sphere(2) | Space::Projective(2), &[a, b]) => places.push([a, b]),
+            (_, columns) => circular.extend(columns),
+        }
+    }
+    Angles { table, circular, places }
 }
 
 /// A factor and its columns.
@@ -269,8 +300,10 @@ fn layout(
     }
     let refuse = |what: String| Err(Error::content(&table.path, what));
     if part.space == Space::So3 {
-        let what = "four columns can be quaternions with the real part first or last: give the layout quaternion-wxyz or quaternion-xyzw";
-        return refuse(what.into());
+        let what = "four columns can be quaternions with the real part first or last: give the layout";
+        let choice = |name: &str, which: &str| Choice::new("layout", name, format!("the real part stands {which}"));
+        let choices = vec![choice("quaternion-wxyz", "first"), choice("quaternion-xyzw", "last")];
+        return Err(Error::ambiguous(&table.path, what, choices));
     }
     let units = units.unwrap_or(Units::Degrees);
     let (quarter, turn) = (units.from_radians(FRAC_PI_2), units.turn());
@@ -294,11 +327,17 @@ fn layout(
             ));
             Ok(Layout::LonLat)
         }
-        (true, true) => refuse(format!(
-            "either of {} and {} may be the latitude, all being within ±{quarter}: give the layout latlon or lonlat",
-            table.label(first),
-            table.label(second)
-        )),
+        (true, true) => {
+            let (a, b) = (table.label(first), table.label(second));
+            let what = format!(
+                "either of {a} and {b} may be the latitude, all being within ±{quarter}: give the layout latlon or lonlat"
+            );
+            let choices = vec![
+                Choice::new("layout", "latlon", format!("{a} is the latitude")),
+                Choice::new("layout", "lonlat", format!("{b} is the latitude")),
+            ];
+            Err(Error::ambiguous(&table.path, what, choices))
+        }
         (false, false) => {
             let over = |c: usize| (0..table.rows()).find(|&r| table.columns[c].values[r].abs() > quarter).unwrap_or(0);
             let (a, b) = (over(first), over(second));

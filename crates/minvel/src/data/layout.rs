@@ -3,7 +3,7 @@
 //! **Statement.** latlon: x = (cos φ cos λ, cos φ sin λ, sin φ) for latitude φ and longitude λ; a hyperboloid's X gives
 //! x = X⃗/(1 + X₀); a rotation matrix gives its quaternion.
 //! **Conventions.** Points as in [`crate::manifold`]: unit vectors, angles in [−π, π), the Poincaré ball, quaternions
-//! (i, j, k, real) with real part ≥ 0.
+//! (i, j, k, real) with real part ≥ 0; of an axis ±x the end whose last number (then the one before, …) is positive.
 //! **Error.** Lengths may differ from 1 by [`LENGTH_TOLERANCE`] (numbers rounded to three digits) and are then set to 1.
 //! **Checked by** tests/data_points.rs.
 
@@ -11,7 +11,7 @@ mod forms;
 
 use crate::manifold::{self, Space};
 pub(super) use forms::{BAD_LATITUDE, BAD_LONGITUDE, wrap};
-use forms::{from_latlon, from_matrix, from_sheet, latlon, matrix, normalised, rotation};
+use forms::{from_latlon, from_matrix, from_sheet, latlon, matrix, normalised, one_end, rotation};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 use std::fmt;
@@ -28,6 +28,8 @@ pub enum Units {
     Degrees,
     /// A turn is 2π.
     Radians,
+    /// A turn is a day of 24.
+    Hours,
 }
 
 impl Units {
@@ -36,24 +38,37 @@ impl Units {
         match self {
             Units::Degrees => 360.0,
             Units::Radians => TAU,
+            Units::Hours => 24.0,
         }
     }
 
     /// An angle in radians.
     pub fn to_radians(self, angle: f64) -> f64 {
-        if self == Units::Degrees { angle.to_radians() } else { angle }
+        match self {
+            Units::Degrees => angle.to_radians(),
+            Units::Radians => angle,
+            Units::Hours => angle / 24.0 * TAU,
+        }
     }
 
     /// An angle given in radians.
     #[allow(clippy::wrong_self_convention)] // the unit is not what is converted
     pub fn from_radians(self, angle: f64) -> f64 {
-        if self == Units::Degrees { angle.to_degrees() } else { angle }
+        match self {
+            Units::Degrees => angle.to_degrees(),
+            Units::Radians => angle,
+            Units::Hours => angle / TAU * 24.0,
+        }
     }
 }
 
 impl fmt::Display for Units {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(if *self == Units::Degrees { "degrees" } else { "radians" })
+        f.write_str(match self {
+            Units::Degrees => "degrees",
+            Units::Radians => "radians",
+            Units::Hours => "hours",
+        })
     }
 }
 
@@ -64,7 +79,8 @@ impl FromStr for Units {
         match name.trim() {
             "degrees" | "degree" | "deg" => Ok(Units::Degrees),
             "radians" | "radian" | "rad" => Ok(Units::Radians),
-            other => Err(format!("`{other}` is not a unit of angles: known are degrees and radians")),
+            "hours" | "hour" => Ok(Units::Hours),
+            other => Err(format!("unknown unit of angles `{other}`; expected degrees, radians or hours")),
         }
     }
 }
@@ -73,15 +89,15 @@ impl FromStr for Units {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
-    /// Latitude, longitude: `sphere:2`.
+    /// Latitude, longitude: `sphere:2`, `projective:2`.
     #[serde(rename = "latlon")]
     LatLon,
-    /// Longitude, latitude: `sphere:2`.
+    /// Longitude, latitude (also trend, plunge): `sphere:2`, `projective:2`.
     #[serde(rename = "lonlat")]
     LonLat,
-    /// Unit vectors: `sphere:n`.
+    /// Unit vectors: `sphere:n`, `projective:n`.
     Xyz,
-    /// Angles: `torus:n`, and `sphere:1` as one angle.
+    /// Angles: `torus:n`, and `sphere:1` and `projective:1` as one angle.
     Angles,
     /// Numbers as they are: `euclidean:n`.
     Vector,
@@ -145,9 +161,9 @@ impl Layout {
     /// How many numbers a point of a space takes, if the layout is one of it.
     pub(super) fn width(self, space: Space) -> Option<usize> {
         match (self, space) {
-            (Layout::LatLon | Layout::LonLat, Space::Sphere(2)) => Some(2),
-            (Layout::Xyz, Space::Sphere(n)) => Some(n + 1),
-            (Layout::Angles, Space::Sphere(1)) => Some(1),
+            (Layout::LatLon | Layout::LonLat, Space::Sphere(2) | Space::Projective(2)) => Some(2),
+            (Layout::Xyz, Space::Sphere(n) | Space::Projective(n)) => Some(n + 1),
+            (Layout::Angles, Space::Sphere(1) | Space::Projective(1)) => Some(1),
             (Layout::Angles, Space::Torus(n)) | (Layout::Vector, Space::Euclidean(n)) => Some(n),
             (Layout::Ball, Space::Hyperbolic(n)) => Some(n),
             (Layout::Hyperboloid, Space::Hyperbolic(n)) => Some(n + 1),
@@ -180,11 +196,12 @@ impl Layout {
     /// Appends the point with these numbers (angles in radians); says how far it was from the manifold, or that it is
     /// too far.
     pub(super) fn to_point(self, space: Space, cells: &[f64], out: &mut Vec<f64>) -> Result<f64, String> {
-        match self {
+        let start = out.len();
+        let off = match self {
             Layout::LatLon => from_latlon(cells[0], cells[1], out),
             Layout::LonLat => from_latlon(cells[1], cells[0], out),
             Layout::Xyz => normalised(cells, "the vector", out),
-            Layout::Angles if space == Space::Sphere(1) => {
+            Layout::Angles if matches!(space, Space::Sphere(1) | Space::Projective(1)) => {
                 let (sin, cos) = wrap(cells[0]).sin_cos();
                 out.extend([cos, sin]);
                 Ok(0.0)
@@ -201,13 +218,22 @@ impl Layout {
             Layout::QuaternionWxyz => rotation([cells[1], cells[2], cells[3], cells[0]], out),
             Layout::QuaternionXyzw => rotation([cells[0], cells[1], cells[2], cells[3]], out),
             Layout::RotationMatrix => from_matrix(cells, out),
+        };
+        if let Space::Projective(_) = space {
+            one_end(&mut out[start..]);
         }
+        off
     }
 
     /// The numbers of a point, angles in radians: the inverse of `to_point`.
     pub(super) fn to_cells(self, space: Space, x: &[f64]) -> Vec<f64> {
+        let mut end = x.to_vec();
+        if let Space::Projective(_) = space {
+            one_end(&mut end);
+        }
+        let x = &end[..];
         match self {
-            Layout::Angles if space == Space::Sphere(1) => vec![x[1].atan2(x[0])],
+            Layout::Angles if matches!(space, Space::Sphere(1) | Space::Projective(1)) => vec![x[1].atan2(x[0])],
             Layout::LatLon => latlon(x).to_vec(),
             Layout::LonLat => latlon(x).into_iter().rev().collect(),
             Layout::Xyz | Layout::Angles | Layout::Vector | Layout::Ball | Layout::QuaternionXyzw => x.to_vec(),

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The most columns a table may have.
 pub const MOST_COLUMNS: usize = 1 << 16;
@@ -88,6 +89,12 @@ impl Column {
     }
 }
 
+/// Whether a cell says that there is no number.
+fn is_missing(cell: &str) -> bool {
+    let cell = cell.trim();
+    cell.is_empty() || ["na", "n/a", "nan", "null", "none"].iter().any(|word| cell.eq_ignore_ascii_case(word))
+}
+
 /// The contents of a file of rows and columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -108,13 +115,16 @@ pub struct Table {
 impl Table {
     /// Reads a file.
     pub fn read(path: &Path, options: &Options) -> Result<Table, Error> {
-        let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
+        let file = open(path)?;
         if path.is_dir() {
             return Err(Error::content(path, "is a folder: name one of the files in it"));
         }
         let mut bytes = Hashing { inner: BufReader::with_capacity(1 << 16, file), hash: Sha256::new() };
         let magic = peek(&mut bytes, path)?;
         let table = match magic.as_slice() {
+            [b'P', b'A', b'R', b'1', ..] | [b'P', b'K', 3 | 5, 4 | 6, ..] if path == Path::new(STANDARD) => {
+                return Err(Error::content(path, "Parquet and NPZ are not read from there: give the name of a file"));
+            }
             [b'P', b'A', b'R', b'1', ..] => read_parquet(path)?,
             [b'P', b'K', 3 | 5, 4 | 6, ..] => npy::read_npz(path, options.array.as_deref())?,
             [0x1f, 0x8b, ..] => {
@@ -148,6 +158,33 @@ impl Table {
             "" => format!("column {}", column + 1),
             name => format!("column {} (`{name}`)", column + 1),
         }
+    }
+
+    /// A column's name, or its number from 1 where it has none.
+    pub fn short_name(&self, column: usize) -> String {
+        match self.columns[column].name.as_str() {
+            "" => (column + 1).to_string(),
+            name => name.to_string(),
+        }
+    }
+
+    /// The rows in which no number of these columns is missing, and the table of them.
+    pub(super) fn complete(&self, of: &[usize]) -> (Vec<usize>, Table) {
+        let mut whole = vec![true; self.rows()];
+        for (row, _) in of.iter().flat_map(|&c| &self.columns[c].odd).filter(|(_, text)| is_missing(text)) {
+            whole[*row] = false;
+        }
+        let rows: Vec<usize> = (0..self.rows()).filter(|row| whole[*row]).collect();
+        let pick = |column: &Column| {
+            let mut few = Column::named(column.name.clone());
+            rows.iter().for_each(|&row| few.push_number(column.values[row], || column.text(row)));
+            few
+        };
+        let columns = self.columns.iter().map(pick).collect();
+        let lines = rows.iter().filter_map(|&row| self.lines.get(row).copied()).collect();
+        let rest = (self.path.clone(), self.sha256.clone());
+        let table = Table { path: rest.0, columns, lines, sha256: rest.1, ..*self };
+        (rows, table)
     }
 
     /// The index of a column given by its name, or by its number from 1.
@@ -185,6 +222,24 @@ impl Table {
             }
         }
     }
+}
+
+/// The name of standard input and output.
+pub const STANDARD: &str = "-";
+
+/// The bytes of a file, or of standard input, which is kept, as it can be read only once.
+pub(super) fn open(path: &Path) -> Result<Box<dyn Read>, Error> {
+    static INPUT: OnceLock<Vec<u8>> = OnceLock::new();
+    let unreadable = |e: io::Error| Error::file(path, "read", e);
+    if path != Path::new(STANDARD) {
+        return Ok(Box::new(File::open(path).map_err(unreadable)?));
+    }
+    if INPUT.get().is_none() {
+        let mut bytes = vec![];
+        io::stdin().read_to_end(&mut bytes).map_err(unreadable)?;
+        INPUT.get_or_init(|| bytes);
+    }
+    Ok(Box::new(INPUT.get().map_or(&[][..], Vec::as_slice)))
 }
 
 /// Text or NPY, from a stream.

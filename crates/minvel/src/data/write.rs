@@ -1,9 +1,8 @@
 //! Writing tables: CSV, TSV (both also in gzip), Parquet and NPY, by the name of the file.
 
-use super::table::{Column, Options, Table};
+use super::table::{Column, Options, STANDARD, Table, open};
 use super::text::{Form, Records, fields, form, pointed};
 use crate::{Error, file};
-use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
@@ -17,6 +16,9 @@ enum Format {
 
 impl Format {
     fn of(path: &Path) -> Result<Format, Error> {
+        if path == Path::new(STANDARD) {
+            return Ok(Format::Text { delimiter: ',', gzip: false });
+        }
         let name = path.file_name().map_or(String::new(), |n| n.to_string_lossy().to_lowercase());
         let (stem, gzip) = name.strip_suffix(".gz").map_or((name.as_str(), false), |stem| (stem, true));
         match stem.rsplit_once('.').map(|(_, extension)| extension) {
@@ -43,23 +45,32 @@ pub fn check_name(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes columns of one length, wholly or not at all.
-///
-/// Numbers are written with the fewest digits that give them back; NPY holds numbers only, and no names.
+/// Writes columns of one length, wholly or not at all: the bytes of [`encode_table`].
 pub fn write_table(path: &Path, columns: &[Column]) -> Result<(), Error> {
-    let rows = columns.first().map_or(0, |c| c.values.len());
-    assert!(columns.iter().all(|c| c.values.len() == rows), "columns of different lengths");
-    let bytes = match Format::of(path)? {
-        Format::Text { delimiter, gzip } => pack(path, text(columns, rows, delimiter).into_bytes(), gzip)?,
-        Format::Parquet => parquet(path, columns)?,
-        Format::Npy => npy(path, columns, rows)?,
-    };
-    file::write(path, &bytes)
+    file::write(path, &encode_table(path, columns)?)
 }
 
-/// Writes a table again with further columns; from text to text every field stays as it was but for decimal commas, which
-/// become points, and comments go. Where a name is taken, the new column is called `NAME_2`, ….
+/// The bytes of a file of this name with columns of one length.
+///
+/// Numbers are written with the fewest digits that give them back; NPY holds numbers only, and no names.
+pub fn encode_table(path: &Path, columns: &[Column]) -> Result<Vec<u8>, Error> {
+    let rows = columns.first().map_or(0, |c| c.values.len());
+    assert!(columns.iter().all(|c| c.values.len() == rows), "columns of different lengths");
+    match Format::of(path)? {
+        Format::Text { delimiter, gzip } => pack(path, text(columns, rows, delimiter).into_bytes(), gzip),
+        Format::Parquet => parquet(path, columns),
+        Format::Npy => npy(path, columns, rows),
+    }
+}
+
+/// Writes a table again with further columns: the bytes of [`encode_appended`].
 pub fn append_columns(source: &Path, options: &Options, path: &Path, more: &[Column]) -> Result<(), Error> {
+    file::write(path, &encode_appended(source, options, path, more)?)
+}
+
+/// The bytes of a file of this name that holds a table with further columns; from text to text every field stays as it was but for decimal commas, which
+/// become points, and comments go. Where a name is taken, the new column is called `NAME_2`, ….
+pub fn encode_appended(source: &Path, options: &Options, path: &Path, more: &[Column]) -> Result<Vec<u8>, Error> {
     let table = Table::read(source, options)?;
     if let Some(column) = more.iter().find(|c| c.values.len() != table.rows()) {
         let (rows, given) = (table.rows(), column.values.len());
@@ -71,9 +82,9 @@ pub fn append_columns(source: &Path, options: &Options, path: &Path, more: &[Col
     match (Format::of(path)?, table.delimiter) {
         (Format::Text { delimiter, gzip }, Some(_)) => {
             let text = extended(source, options, delimiter, &more)?;
-            file::write(path, &pack(path, text.into_bytes(), gzip)?)
+            pack(path, text.into_bytes(), gzip)
         }
-        _ => write_table(path, &[name_all(table.columns), more].concat()),
+        _ => encode_table(path, &[name_all(table.columns), more].concat()),
     }
 }
 
@@ -95,8 +106,7 @@ fn name_all(mut columns: Vec<Column>) -> Vec<Column> {
 
 /// The text of a file with further fields on each line.
 fn extended(source: &Path, options: &Options, delimiter: char, more: &[Column]) -> Result<String, Error> {
-    let file = File::open(source).map_err(|e| Error::file(source, "read", e))?;
-    let mut raw = BufReader::new(file);
+    let mut raw = BufReader::new(open(source)?);
     let zipped = raw.fill_buf().map_err(|e| Error::file(source, "read", e))?.starts_with(&[0x1f, 0x8b]);
     let mut inside;
     let bytes: &mut dyn BufRead = if zipped {
@@ -183,7 +193,9 @@ fn parquet(path: &Path, _: &[Column]) -> Result<Vec<u8>, Error> {
 /// An array of f64 in C order, format 1.0.
 fn npy(path: &Path, columns: &[Column], rows: usize) -> Result<Vec<u8>, Error> {
     // integers beyond 2⁵³ are kept as text
-    let is_text = |c: &&Column| c.odd.iter().any(|(_, text)| text.parse().map_or(true, |v: f64| v.is_finite()));
+    let is_text = |c: &&Column| {
+        c.odd.iter().any(|(_, text)| !text.is_empty() && text.parse().map_or(true, |v: f64| v.is_finite()))
+    };
     if let Some(column) = columns.iter().find(is_text) {
         let what = format!("column `{}` holds text, which .npy cannot: write .csv or .parquet", column.name);
         return Err(Error::content(path, what));

@@ -1,10 +1,10 @@
 //! The natural kernel of a manifold.
 //!
 //! **Statement.** K_κ(x; c) = exp(κ·t(x, c) − log N(κ)), t ≤ 0 = t(c, c): Sⁿ: ⟨x, c⟩ − 1 (von Mises–Fisher); Tⁿ: Σ(cos(x_j −
-//! c_j) − 1) (von Mises); Rⁿ: −|x − c|²/2 (normal); Hⁿ: 1 − cosh d(x, c) (hyperboloid law); SO(3): ⟨x, c⟩² − 1 (Watson law of
-//! quaternions, = (cos φ − 1)/2 of the angle between); products: Σ s_f t_f.
+//! c_j) − 1) (von Mises); Rⁿ: −|x − c|²/2 (normal); Hⁿ: 1 − cosh d(x, c) (hyperboloid law); RPⁿ and SO(3): ⟨x, c⟩² − 1
+//! (Watson law, of quaternions = (cos φ − 1)/2 of the angle between); products: Σ s_f t_f.
 //! **Source.** mardia2000directional, sections 3.5 and 9.3; jensen1981hyperboloid. **Conventions.** For sharp bumps
-//! −t ≈ d²/2, on SO(3) d²/4 (whose angles are twice those of quaternions): a width of about 1/√κ. The scales s_f ≥ 0
+//! −t ≈ d²/2, on RPⁿ d², on SO(3) d²/4 (whose angles are twice those of quaternions): a width of about 1/√κ. The scales s_f ≥ 0
 //! multiply κ, factor by factor of the flattened product.
 //! **Error.** Rounding, for κs_f from 10⁻³ to 10⁷. **Checked by** tests/density.rs.
 
@@ -173,7 +173,7 @@ impl Space {
             Space::Torus(_) => x.iter().zip(c).map(|(x, c)| -2.0 * (0.5 * (x - c)).sin().powi(2)).sum(),
             Space::Hyperbolic(_) => -2.0 * chord(x, c) / (depth(x) * depth(c)),
             // (1 − w)(1 + w) with both factors as squares of chords.
-            Space::So3 => {
+            Space::Projective(_) | Space::So3 => {
                 let sum = x.iter().zip(c).map(|(x, c)| (x + c).powi(2)).sum::<f64>();
                 -0.25 * chord(x, c) * sum
             }
@@ -184,7 +184,7 @@ impl Space {
     fn chord_width(self) -> usize {
         match self {
             Space::Torus(n) => 2 * n,
-            Space::So3 => 10,
+            Space::Projective(_) | Space::So3 => self.ambient() * (self.ambient() + 1) / 2,
             _ => self.ambient(),
         }
     }
@@ -193,9 +193,10 @@ impl Space {
     fn embed(self, x: &[f64], root: f64, out: &mut Vec<f64>) {
         match self {
             Space::Torus(_) => out.extend(x.iter().flat_map(|x| [root * x.cos(), root * x.sin()])),
-            Space::So3 => {
+            Space::Projective(_) | Space::So3 => {
+                let m = x.len();
                 let entry = |i: usize, j: usize| if i == j { 1.0 } else { SQRT_2 } * x[i] * x[j];
-                out.extend((0..4).flat_map(|i| (i..4).map(move |j| (i, j))).map(|(i, j)| root * entry(i, j)));
+                out.extend((0..m).flat_map(|i| (i..m).map(move |j| (i, j))).map(|(i, j)| root * entry(i, j)));
             }
             _ => out.extend(x.iter().map(|x| root * x)),
         }

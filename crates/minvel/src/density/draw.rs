@@ -1,9 +1,10 @@
 //! Exact draws from the natural laws, in plain code.
 //!
 //! **Statement.** A point falls short of its centre by −t and lies in a uniform direction from it. −t has density
-//! Sⁿ: e^{−κf}(f(2−f))^{n/2−1} on [0, 2]; Hⁿ: e^{−κf}(f(2+f))^{n/2−1} on [0, ∞); SO(3): e^{−κf}(f/(1−f))^{1/2} on [0, 1].
+//! Sⁿ: e^{−κf}(f(2−f))^{n/2−1} on [0, 2]; Hⁿ: e^{−κf}(f(2+f))^{n/2−1} on [0, ∞); RPⁿ (and SO(3), n = 3):
+//! e^{−κf}f^{n/2−1}(1−f)^{−1/2} on [0, 1].
 //! **Source.** wood1994 and ulrich1984 (Sⁿ; on S¹ it is the rule of Best and Fisher, on S² the law is inverted);
-//! devroye1986 (mixtures as envelopes: Hⁿ); kent2013bingham (angular central Gaussian envelope: SO(3)).
+//! devroye1986 (mixtures as envelopes: Hⁿ); kent2013bingham (angular central Gaussian envelope: RPⁿ, SO(3)).
 //! **Conventions.** Numbers come from a stream of Philox, as many as the rejection needs.
 //! **Error.** None but rounding, and uniform numbers of 46 bits. **Checked by** tests/density.rs (E t against
 //! d log N/dκ, with a twin).
@@ -110,19 +111,20 @@ fn carried(c: &[f64], y: &[f64]) -> Vec<f64> {
     x.into_iter().map(|x| x * factor).collect()
 }
 
-/// A rotation near c: the angular central Gaussian law with matrix I + (2κ/b)(I − ccᵀ), 1/b + 3/(b + 2κ) = 1, and
-/// e^{−κf} ≤ e^{−(4−b)/2}(4/b)²(1 + 2κf/b)^{−2}.
-fn rotation(c: &[f64], kappa: f64, stream: &mut Stream) -> Vec<f64> {
-    let root = ((kappa - 2.0).powi(2) + 2.0 * kappa).sqrt();
-    let b = if kappa < 2.0 { 2.0 - kappa + root } else { 2.0 * kappa / (root + kappa - 2.0) };
+/// An axis near c, of m = n + 1 coordinates: the angular central Gaussian law with matrix I + (2κ/b)(I − ccᵀ),
+/// 1/b + n/(b + 2κ) = 1, and e^{−κf} ≤ e^{−(m−b)/2}(m/b)^{m/2}(1 + 2κf/b)^{−m/2}.
+fn axis(c: &[f64], kappa: f64, stream: &mut Stream) -> Vec<f64> {
+    let m = c.len() as f64;
+    let root = ((kappa - 0.5 * m).powi(2) + 2.0 * kappa).sqrt();
+    let b = if kappa < 0.5 * m { 0.5 * m - kappa + root } else { 2.0 * kappa / (root + kappa - 0.5 * m) };
     let stretch = 1.0 + 2.0 * kappa / b;
     loop {
-        let z = normals(4, stream);
+        let z = normals(c.len(), stream);
         let along = dot(&z, c);
         let aside: Vec<f64> = z.iter().zip(c).map(|(z, c)| (z - along * c) / stretch.sqrt()).collect();
         let short = dot(&aside, &aside);
         let fall = short / (short + along * along);
-        let gain = -kappa * fall + 0.5 * (4.0 - b) + 2.0 * (0.25 * b * (1.0 + 2.0 * kappa * fall / b)).ln();
+        let gain = -kappa * fall + 0.5 * (m - b) + 0.5 * m * (b / m * (1.0 + 2.0 * kappa * fall / b)).ln();
         if gain >= uniform(stream).ln() {
             return scaled_to_one(aside.iter().zip(c).map(|(a, c)| a + along * c).collect());
         }
@@ -157,7 +159,7 @@ impl Space {
                 let aside = scaled_to_one(normals(n, stream));
                 carried(c, &aside.iter().map(|a| reach * a).collect::<Vec<f64>>())
             }
-            Space::So3 => rotation(c, kappa, stream),
+            Space::Projective(_) | Space::So3 => axis(c, kappa, stream),
         }
     }
 }

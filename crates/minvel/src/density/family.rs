@@ -1,7 +1,7 @@
 //! The natural exponential family of a model space: statistics, and the law of largest likelihood from their mean.
 //!
 //! **Statement.** p(x; η) = exp(⟨η, T(x)⟩ − A(η)): Sⁿ: T = x (von Mises–Fisher); Tⁿ: cosines and sines (independent von
-//! Mises); Rⁿ: x and xxᵀ (normal); Hⁿ: the point of the hyperboloid (hyperboloid law); SO(3): qqᵀ (Watson law). η from the
+//! Mises); Rⁿ: x and xxᵀ (normal); Hⁿ: the point of the hyperboloid (hyperboloid law); RPⁿ and SO(3): xxᵀ (Watson law). η from the
 //! mean of T: its direction is the centre, the rest is the spread −E t, which fixes κ.
 //! **Source.** mardia2000directional, sections 5.3 and 10.3; jensen1981hyperboloid. **Conventions.** −t as in
 //! [`Bump`](super::Bump); spreads are pulled towards a prior one by a share w: (1−w)·spread + w·prior, so that no component
@@ -56,7 +56,7 @@ impl Space {
                 out.push((1.0 + r2) / (1.0 - r2));
                 out.extend(x.iter().map(|x| 2.0 * x / (1.0 - r2)));
             }
-            Space::So3 => out.extend(triangle(4).map(|(i, j)| x[i] * x[j])),
+            Space::Projective(_) | Space::So3 => out.extend(triangle(self.ambient()).map(|(i, j)| x[i] * x[j])),
         }
     }
 
@@ -66,7 +66,7 @@ impl Space {
             Space::Sphere(n) | Space::Hyperbolic(n) => n + 1,
             Space::Torus(n) => 2 * n,
             Space::Euclidean(n) => n + n * (n + 1) / 2,
-            Space::So3 => 10,
+            Space::Projective(_) | Space::So3 => self.ambient() * (self.ambient() + 1) / 2,
         }
     }
 
@@ -81,7 +81,7 @@ impl Space {
                 diagonal.map(|((i, _), s)| (s - m[i] * m[i]).max(0.0)).collect()
             }
             Space::Hyperbolic(_) => vec![(lorentz_norm(mean) - 1.0).max(0.0)],
-            Space::So3 => vec![(1.0 - axis(mean).0).max(0.0)],
+            Space::Projective(_) | Space::So3 => vec![(1.0 - axis(mean, self.ambient()).0).max(0.0)],
         }
     }
 
@@ -110,9 +110,9 @@ impl Space {
                 let parameter = mean.iter().enumerate().map(signed).collect();
                 Natural { parameter, constant: kappa - self.log_normaliser(kappa) }
             }
-            Space::So3 => {
-                let (kappa, mu) = (self.concentration(spreads[0]), axis(mean).1);
-                let parameter = doubled(4, |i, j| kappa * mu[i] * mu[j]).collect();
+            Space::Projective(_) | Space::So3 => {
+                let (kappa, mu) = (self.concentration(spreads[0]), axis(mean, self.ambient()).1);
+                let parameter = doubled(self.ambient(), |i, j| kappa * mu[i] * mu[j]).collect();
                 Natural { parameter, constant: -kappa - self.log_normaliser(kappa) }
             }
         }
@@ -125,11 +125,11 @@ fn lorentz_norm(mean: &[f64]) -> f64 {
     ((mean[0] - far) * (mean[0] + far)).max(1.0).sqrt()
 }
 
-/// The largest eigenvalue of a mean of qqᵀ, and its unit eigenvector.
-fn axis(mean: &[f64]) -> (f64, Vec<f64>) {
-    let eigen = Eigen::new(&symmetric(mean, 4), 4);
-    let k = (0..4).max_by(|a, b| eigen.values[*a].total_cmp(&eigen.values[*b])).unwrap_or(0);
-    (eigen.values[k], (0..4).map(|i| eigen.vectors[i * 4 + k]).collect())
+/// The largest eigenvalue of a mean of xxᵀ, and its unit eigenvector.
+fn axis(mean: &[f64], m: usize) -> (f64, Vec<f64>) {
+    let eigen = Eigen::new(&symmetric(mean, m), m);
+    let k = (0..m).max_by(|a, b| eigen.values[*a].total_cmp(&eigen.values[*b])).unwrap_or(0);
+    (eigen.values[k], (0..m).map(|i| eigen.vectors[i * m + k]).collect())
 }
 
 /// The normal law of a mean of (x, xxᵀ), its covariance pulled towards a diagonal one.

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** N(κ) = ∫ e^{κt(x,c)} dvol(x) does not depend on c; E t = d log N/dκ. With v = (n−1)/2:
 //! Sⁿ: (2π)^{v+1} κ^{−v} e^{−κ}I_v(κ); Tⁿ: (2π e^{−κ}I₀(κ))ⁿ; Rⁿ: (2π/κ)^{n/2}; Hⁿ: 2(2π/κ)^v e^κ K_v(κ);
-//! SO(3): 8π² e^{−z}(I₀(z) − I₁(z)), z = κ/2.
+//! RPⁿ: ½|Sⁿ|e^{−κ}M(½, (n+1)/2, κ); SO(3): 8π² e^{−z}(I₀(z) − I₁(z)), z = κ/2.
 //! **Source.** mardia2000directional, sections 3.5 and 9.3; jensen1981hyperboloid. **Conventions.** t is that of
 //! [`Bump`](super::Bump); volumes are those of [`crate::manifold`]. **Error.** A few rounding errors for all κ from 10⁻³ to
 //! 10⁷; E t on Hⁿ loses κ rounding errors. **Checked by** tests/density.rs, against quadrature.
@@ -10,7 +10,7 @@
 use crate::manifold::Space;
 use crate::special::{
     bessel_i_ratio_complement, bessel_i_ratio_slope, bessel_k_ratio, log_bessel_i_scaled, log_bessel_k_scaled,
-    log_mean_exp, log_sphere_area,
+    log_mean_exp, log_sphere_area, log_watson_mean, watson_spread,
 };
 use std::f64::consts::{LN_2, PI, TAU};
 
@@ -36,6 +36,7 @@ impl Space {
                 let v = half - 0.5;
                 LN_2 + v * (TAU / kappa).ln() + log_bessel_k_scaled(v, kappa)
             }
+            Space::Projective(n) => log_sphere_area(n + 1) - LN_2 + log_watson_mean(n + 1, kappa),
             Space::So3 => {
                 let z = 0.5 * kappa;
                 (8.0 * PI * PI).ln() + log_bessel_i_scaled(0.0, z) + bessel_i_ratio_complement(0.0, z).ln()
@@ -51,6 +52,7 @@ impl Space {
             Space::Sphere(_) => -bessel_i_ratio_complement(half - 0.5, kappa),
             Space::Torus(n) => -(n as f64) * bessel_i_ratio_complement(0.0, kappa),
             Space::Hyperbolic(_) => 1.0 - bessel_k_ratio(half - 0.5, kappa),
+            Space::Projective(n) => -watson_spread(n + 1, kappa),
             Space::So3 => {
                 let z = 0.5 * kappa;
                 let rest = bessel_i_ratio_complement(0.0, z);

@@ -7,7 +7,8 @@
 //! **Source.** liu2016ksd, gorham2017ksd (flat space, inverse multiquadric); barp2022riemann (manifolds);
 //! chwialkowski2016gof (wild bootstrap).
 //! **Conventions.** Rⁿ and Tⁿ: V_a = ∂_a. Sⁿ: V_a the projected axes of R^{n+1}, div V_a = −n x_a. Hⁿ: V_a = ½(1−r²)∂_a,
-//! div V_a = (n−1)x_a. SO(3): V_a = ½q·(i, j, k), without divergence. e: the point, cosines and sines, the ball, qqᵀ.
+//! div V_a = (n−1)x_a. RPⁿ: V_a the rotations in two coordinates, SO(3): V_a = ½q·(i, j, k), both without divergence.
+//! e: the point, cosines and sines, the ball, xxᵀ.
 //! φ = (1 + s)^{−½}; ℓ_f² is the number of factors times the median of |e_f(x) − e_f(y)|². Scores are Riemannian gradients in the coordinates of the manifold.
 //! **Error.** The level is exact in the limit of many points; p-values are multiples of 1/(B + 1). On Hⁿ the ball sees
 //! little of what is far out. **Checked by** tests/goodness.rs.
@@ -94,6 +95,20 @@ fn parts(space: Space, x: &[f64], score: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>, Ve
             let field = |a: usize| axis(a, n).iter().map(|e| frame * e).collect();
             let b = score.iter().zip(x).map(|(s, x)| s / frame + (n as f64 - 1.0) * x).collect();
             (x.to_vec(), (0..n).map(field).collect(), b)
+        }
+        Space::Projective(n) => {
+            // Rotations in the planes of two coordinates: tangent fields without divergence, alike at x and −x.
+            let pairs = |from: usize| (0..=n).flat_map(move |i| (i + from..=n).map(move |j| (i, j)));
+            let turn = |(i, j): (usize, usize)| {
+                let mut field = vec![0.0; n + 1];
+                (field[i], field[j]) = (-x[j], x[i]);
+                field
+            };
+            let turns: Vec<Vec<f64>> = pairs(1).map(turn).collect();
+            let entry = |i: usize, j: usize, m: f64| if i == j { m } else { std::f64::consts::SQRT_2 * m };
+            let embedded = pairs(0).map(|(i, j)| entry(i, j, x[i] * x[j])).collect();
+            let push = |v: &Vec<f64>| pairs(0).map(|(i, j)| entry(i, j, v[i] * x[j] + x[i] * v[j])).collect();
+            (embedded, turns.iter().map(push).collect(), turns.iter().map(|v| dot(v, score)).collect())
         }
         Space::So3 => {
             let [i, j, k, r] = [x[0], x[1], x[2], x[3]].map(|x| 0.5 * x);

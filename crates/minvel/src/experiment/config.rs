@@ -96,6 +96,41 @@ impl Config {
         toml::to_string(&self.table).expect("a table is TOML")
     }
 
+    /// All settings as TOML in the order and with the comments of a file that has one on each line, as that of the
+    /// defaults; what the file says of quick settings is left out.
+    pub fn commented(&self, file: &str) -> String {
+        let (mut out, mut table, mut quick) = (String::new(), String::new(), false);
+        for line in file.lines() {
+            let code = line.split('#').next().unwrap_or_default().trim();
+            if let Some(name) = code.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                (table, quick) = (name.trim().to_string(), name.trim() == "quick");
+            }
+            if quick {
+                continue;
+            }
+            let new = code.split_once('=').and_then(|(key, old)| Some((old.trim(), self.value(&table, key.trim())?)));
+            out += &match new {
+                Some((old, value))
+                    if format!("x = {old}").parse() != Ok(Table::from_iter([("x".into(), value.clone())])) =>
+                {
+                    let (key, rest) = line.split_once('=').unwrap_or_default();
+                    format!("{key}={}", rest.replacen(old, &format!("{:<1$}", value.to_string(), old.len()), 1))
+                        .trim_end()
+                        .to_string()
+                }
+                _ => line.to_string(),
+            };
+            out.push('\n');
+        }
+        out.trim_end().to_string() + "\n"
+    }
+
+    /// A setting of a table, or of none.
+    fn value(&self, table: &str, key: &str) -> Option<&Value> {
+        let parts = table.split('.').filter(|part| !part.is_empty());
+        parts.into_iter().try_fold(&self.table, |inner, part| inner.get(part)?.as_table())?.get(key)
+    }
+
     fn merge(&mut self, change: &Table, prefix: &str) -> Result<(), Error> {
         merge(&mut self.table, change, prefix)
     }

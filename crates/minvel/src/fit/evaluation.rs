@@ -41,6 +41,9 @@ pub struct Baseline {
     pub difference: Estimate,
 }
 
+/// The fewest rows that are tested: of fewer, the signs of the bootstrap allow no p-value below 0.01.
+pub const LEAST_TESTED: usize = 8;
+
 /// The outcome of the Stein test; NaN where there was none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fitness {
@@ -83,10 +86,10 @@ impl Evaluation {
 }
 
 impl Fitness {
-    /// Of rows given as points in the units of the data; a single one says nothing.
+    /// Of rows given as points in the units of the data; a few say nothing.
     fn of(model: &Model, points: &[f64], seed: u64, desk: &Desk) -> Result<Self, Error> {
         let m = model.manifold().ambient();
-        if points.len() / m < 2 {
+        if points.len() / m < LEAST_TESTED {
             return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
         }
         let plan = TestPlan { seed, ..TestPlan::default() };

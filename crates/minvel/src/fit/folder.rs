@@ -141,7 +141,7 @@ impl Fit<'_> {
             return folder.read_summary();
         }
         file::create_folder(&folder.work())?;
-        file::write(&folder.0.join("config.toml"), self.config.text().as_bytes())?;
+        file::write(&folder.0.join("config.toml"), self.config.commented(Settings::DEFAULTS).as_bytes())?;
         let purpose = format!("fit {} {}", self.dataset.sha256, self.config.text());
         let mut desk = Desk::new(self.observer, self.stop.clone(), &folder.work(), &purpose);
         (desk.threads, desk.device, desk.save_every) = (self.threads, self.device, self.save_every);

@@ -32,9 +32,9 @@ fn shown(factor: &Factor) -> Vec<String> {
     let own = |count: usize| vec![String::new(); count];
     let names = || factor.columns.iter().map(|name| if is_numbered(name) { String::new() } else { name.clone() });
     match (factor.space, factor.layout) {
-        (Space::Sphere(2), Layout::LatLon) => names().rev().collect(), // longitude is drawn to the right
-        (Space::Sphere(2), Layout::Xyz) => own(2),
-        (Space::Sphere(1), Layout::Xyz) => own(1),
+        (Space::Sphere(2) | Space::Projective(2), Layout::LatLon) => names().rev().collect(), // longitude is drawn to the right
+        (Space::Sphere(2) | Space::Projective(2), Layout::Xyz) => own(2),
+        (Space::Sphere(1) | Space::Projective(1), Layout::Xyz) => own(1),
         (Space::Hyperbolic(n), Layout::Hyperboloid) => own(n),
         (Space::So3, _) => own(4),
         _ => names().collect(),
@@ -68,6 +68,7 @@ pub(super) fn figures(
     let mut figures = density_figures(model, data, look, desk)?;
     figures.push(ranking(summary));
     figures.extend(curves(summary));
+    figures.extend(super::margins::margin_figures(&summary.data.coordinates, data));
     Ok(figures)
 }
 
@@ -113,9 +114,11 @@ pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, 
         rows.push(row(&format!("test NLL, {}", b.name), b.nll, "nats"));
         rows.push(row(&format!("minvel less {}, row by row", b.name), b.difference, "nats"));
     }
+    rows.push(row("log Z", summary.log_z, "nats"));
+    if evaluation.goodness.p_value.is_finite() {
+        rows.push(plain("p-value of the kernel Stein test", evaluation.goodness.p_value));
+    }
     rows.extend([
-        row("log Z", summary.log_z, "nats"),
-        plain("p-value of the kernel Stein test", evaluation.goodness.p_value),
         plain("rows", summary.rows as f64),
         plain("distinct rows", summary.distinct_rows as f64),
         plain("share of test rows that repeat a training row", summary.leaked_share),
@@ -130,6 +133,16 @@ pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, 
             summary.share, summary.seeds, summary.partition.method
         ),
     ];
+    if summary.data.coordinates.manifold.contains("projective") {
+        notes.push(
+            "Axes: x and −x are the same point. Densities integrate to one over one half of the circle or sphere, per radian or \
+             steradian; samples give the end whose last coordinate is positive."
+                .to_string(),
+        );
+    }
+    if !summary.data.unused.is_empty() {
+        notes.push(format!("Columns not used: {}.", summary.data.unused_columns()));
+    }
     notes.extend(summary.data.guesses.iter().map(|g| format!("Guessed: {g}.")));
     notes.extend(summary.warnings.iter().map(|w| format!("Mind: {w}")));
     Report {

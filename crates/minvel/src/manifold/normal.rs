@@ -1,14 +1,14 @@
 //! Normal coordinates, in plain numbers.
 //!
 //! **Statement.** v ∈ Rⁿ with exp_c(Σ v_j e_j) = x for an orthonormal frame e at c, and log|dvol/dv|: 0 where the space is
-//! flat, (n−1) log(sin r/r) on Sⁿ, (n−1) log(sinh r/r) on Hⁿ, 2 log(sin(r/2)/(r/2)) on SO(3), r = |v|.
+//! flat, (n−1) log(sin r/r) on Sⁿ and RPⁿ, (n−1) log(sinh r/r) on Hⁿ, 2 log(sin(r/2)/(r/2)) on SO(3), r = |v|.
 //! **Source.** METHODS 3.1, 3.5, 3.6. **Conventions.** Frames: on the sphere the columns of the Householder reflection that
 //! sends the last axis to ±c; elsewhere those of the coordinates. Which frame it is matters to nobody, as long as it is
 //! the same for the same c. **Error.** Rounding; near the cut locus the direction is that of one of the shortest paths.
 //! **Checked by** tests/local_kernels.rs.
 
 use super::Space;
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 impl Space {
     /// Writes the normal coordinates of x about c to `v` and gives log|dvol/dv| there.
@@ -26,9 +26,12 @@ impl Space {
                 let angle = sphere_to_normal(c, x, v, 1.0);
                 (n as f64 - 1.0) * log_sinc(angle)
             }
+            Space::Projective(n) => {
+                let angle = sphere_to_normal(c, x, v, side(c, x));
+                (n as f64 - 1.0) * log_sinc(angle)
+            }
             Space::So3 => {
-                let side = if dot(c, x) < 0.0 { -1.0 } else { 1.0 };
-                let angle = sphere_to_normal(c, x, v, side);
+                let angle = sphere_to_normal(c, x, v, side(c, x));
                 v.iter_mut().for_each(|v| *v *= 2.0);
                 2.0 * log_sinc(angle)
             }
@@ -48,7 +51,7 @@ impl Space {
         match self {
             Space::Euclidean(n) => (0..n).for_each(|j| x[j] = c[j] + v[j]),
             Space::Torus(n) => (0..n).for_each(|j| x[j] = wrap(c[j] + v[j])),
-            Space::Sphere(_) => sphere_from_normal(c, v, 1.0, x),
+            Space::Sphere(_) | Space::Projective(_) => sphere_from_normal(c, v, 1.0, x),
             Space::So3 => sphere_from_normal(c, v, 0.5, x),
             Space::Hyperbolic(n) => {
                 let distance = dot(v, v).sqrt();
@@ -66,10 +69,11 @@ impl Space {
         match self {
             Space::Euclidean(_) | Space::Sphere(_) => square(),
             Space::Torus(_) => c.iter().zip(x).map(|(c, x)| wrap(x - c).powi(2)).sum(),
-            // 8(1 − |⟨c, x⟩|), without the cancellation that would keep equal rotations apart.
-            Space::So3 => {
-                let side = if dot(c, x) < 0.0 { -1.0 } else { 1.0 };
-                4.0 * c.iter().zip(x).map(|(c, x)| (side * x - c).powi(2)).sum::<f64>()
+            // 2(1 − |⟨c, x⟩|), four times that for rotations, without the cancellation that would keep equal ones apart.
+            Space::So3 => 4.0 * Space::Projective(3).chord_squared(c, x),
+            Space::Projective(_) => {
+                let side = side(c, x);
+                c.iter().zip(x).map(|(c, x)| (side * x - c).powi(2)).sum()
             }
             // sinh(d/2) = |x − c|/√((1−|c|²)(1−|x|²)): the distance itself.
             Space::Hyperbolic(_) => (2.0 * (square() / ((1.0 - dot(c, c)) * (1.0 - dot(x, x)))).sqrt().asinh()).powi(2),
@@ -81,12 +85,18 @@ impl Space {
         match self {
             Space::Euclidean(_) | Space::Hyperbolic(_) => f64::INFINITY,
             Space::Sphere(_) | Space::Torus(_) | Space::So3 => PI,
+            Space::Projective(_) => FRAC_PI_2,
         }
     }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// −1 where −x is nearer to c than x.
+fn side(c: &[f64], x: &[f64]) -> f64 {
+    if dot(c, x) < 0.0 { -1.0 } else { 1.0 }
 }
 
 /// The angle in [−π, π) that differs by whole turns.

@@ -20,7 +20,7 @@ pub struct So3;
 const COVER: Sphere = Sphere(3);
 
 /// ±y, whichever is nearer to x.
-fn nearer<'g>(x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
+pub(super) fn nearer<'g>(x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
     let side = x.dot(y).less(0.0).select(x.graph().scalar(-1.0), x.graph().scalar(1.0));
     side.expand(-1) * y
 }

@@ -1,6 +1,6 @@
 //! The model spaces that our manifolds are products of.
 //!
-//! **Statement.** M = M₁ × … × M_k, each M_i one of Rⁿ, Sⁿ, Tⁿ, Hⁿ, SO(3). **Conventions.** Coordinates are those of the
+//! **Statement.** M = M₁ × … × M_k, each M_i one of Rⁿ, Sⁿ, RPⁿ, Tⁿ, Hⁿ, SO(3). **Conventions.** Coordinates are those of the
 //! manifolds of the same names; nested products are flattened. What is known in closed form (natural kernels, exponential
 //! families, Stein fields) is known by space, so that it is plain code on numbers. **Checked by** tests/density.rs.
 
@@ -11,6 +11,8 @@ pub enum Space {
     Euclidean(usize),
     /// Sⁿ ⊂ R^{n+1}.
     Sphere(usize),
+    /// RPⁿ: lines through the origin of R^{n+1}, as unit vectors up to sign.
+    Projective(usize),
     /// Tⁿ in angles.
     Torus(usize),
     /// Hⁿ as the unit ball.
@@ -23,7 +25,7 @@ impl Space {
     /// Intrinsic dimension.
     pub fn dim(self) -> usize {
         match self {
-            Space::Euclidean(n) | Space::Sphere(n) | Space::Torus(n) | Space::Hyperbolic(n) => n,
+            Space::Euclidean(n) | Space::Sphere(n) | Space::Projective(n) | Space::Torus(n) | Space::Hyperbolic(n) => n,
             Space::So3 => 3,
         }
     }
@@ -32,7 +34,7 @@ impl Space {
     pub fn ambient(self) -> usize {
         match self {
             Space::Euclidean(n) | Space::Torus(n) | Space::Hyperbolic(n) => n,
-            Space::Sphere(n) => n + 1,
+            Space::Sphere(n) | Space::Projective(n) => n + 1,
             Space::So3 => 4,
         }
     }

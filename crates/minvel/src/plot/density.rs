@@ -6,6 +6,7 @@
 //! the probability in the smallest regions. **Error.** Colours and lines are those of a grid, O(h²).
 //! **Checked by** tests/plot_density.rs.
 
+mod axial;
 mod coordinates;
 mod ranges;
 
@@ -56,6 +57,9 @@ pub fn figures(
     look: &Look,
 ) -> Vec<Figure> {
     let coordinates = Coordinates::of(manifold);
+    if let Some(Space::Projective(n @ (1 | 2))) = coordinates.single() {
+        return axial::axial(n, log_density, data, samples, look);
+    }
     let shown = Shown { m: manifold.ambient(), coordinates, log_density, data, samples, look };
     match shown.coordinates.single() {
         Some(Space::Sphere(1) | Space::Torus(1)) => vec![shown.rose()],

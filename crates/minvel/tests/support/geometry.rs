@@ -46,6 +46,7 @@ macro_rules! for_every_manifold {
     ($($law:ident)*) => {
         $(for_every_manifold! { @law $law
             euclidean_2 "euclidean:2", sphere_1 "sphere:1", sphere_2 "sphere:2", sphere_3 "sphere:3", sphere_8 "sphere:8",
+            projective_1 "projective:1", projective_2 "projective:2",
             torus_1 "torus:1", torus_2 "torus:2", torus_7 "torus:7", hyperbolic_1 "hyperbolic:1",
             hyperbolic_2 "hyperbolic:2", hyperbolic_3 "hyperbolic:3", so3 "so3",
             sphere_and_torus "product(sphere:2,torus:1)", hyperbolic_and_circle "product(hyperbolic:2,sphere:1)",

@@ -38,6 +38,11 @@ pub fn is_bearing(name: &str) -> bool {
     stem(name).split('_').any(|word| ["azimuth", "bearing", "course", "heading", "wind"].contains(&word))
 }
 
+/// Whether columns are called trend and plunge.
+pub fn are_lines(table: &Table, columns: &[usize]) -> bool {
+    ["trend", "plunge"].iter().all(|name| columns.iter().any(|&c| stem(&table.columns[c].name) == *name))
+}
+
 /// A column's name without case and unit: `Latitude (deg)` is `latitude`.
 fn stem(name: &str) -> String {
     let bare = name.to_lowercase();
@@ -50,6 +55,7 @@ fn unit_word(word: &str) -> Option<Units> {
     match word {
         "deg" | "degree" | "degrees" | "°" => Some(Units::Degrees),
         "rad" | "radian" | "radians" => Some(Units::Radians),
+        "hour" | "hours" => Some(Units::Hours),
         _ => None,
     }
 }
@@ -68,13 +74,21 @@ fn named(table: &Table, among: &[usize], names: &[&str]) -> Option<usize> {
 pub fn by_names(table: &Table, among: &[usize], space: Space) -> Option<(Vec<usize>, Layout)> {
     let one = |names: &[&str]| named(table, among, names);
     match space {
-        Space::Sphere(2) => {
+        Space::Sphere(2) | Space::Projective(2) => {
             let place = one(&LATITUDES).zip(one(&LONGITUDES));
             if let Some((lat, lon)) = place {
                 let latitude_first = among.iter().position(|c| *c == lat) < among.iter().position(|c| *c == lon);
                 return Some(match latitude_first {
                     true => (vec![lat, lon], Layout::LatLon),
                     false => (vec![lon, lat], Layout::LonLat),
+                });
+            }
+            if let Some((trend, plunge)) = one(&["trend"]).zip(one(&["plunge"])) {
+                let trend_first = among.iter().position(|c| *c == trend) < among.iter().position(|c| *c == plunge);
+                return Some(if trend_first {
+                    (vec![trend, plunge], Layout::LonLat)
+                } else {
+                    (vec![plunge, trend], Layout::LatLon)
                 });
             }
             Some((vec![one(&["x"])?, one(&["y"])?, one(&["z"])?], Layout::Xyz))
@@ -92,7 +106,7 @@ pub fn by_names(table: &Table, among: &[usize], space: Space) -> Option<(Vec<usi
             let angles = angle_columns(table, among);
             (angles.len() == n).then_some((angles, Layout::Angles))
         }
-        Space::Sphere(1) => {
+        Space::Sphere(1) | Space::Projective(1) => {
             let angles = angle_columns(table, among);
             (angles.len() == 1).then_some((angles, Layout::Angles))
         }

@@ -1,58 +1,190 @@
-//! The unit of angles.
+//! The unit of angles, and periods.
 
 use super::names::unit_in;
 use crate::Error;
 use crate::data::dataset::Request;
 use crate::data::layout::Units;
 use crate::data::table::Table;
-use std::f64::consts::{PI, TAU};
+use crate::error::Choice;
+use std::f64::consts::{FRAC_PI_2, TAU};
 
 /// Angles in degrees have no reason to fill just the range of radians: a spread beyond this (of 2π) tells radians.
-pub const SPREAD: f64 = 5.0;
+const SPREAD: f64 = 5.0;
 
-/// The unit of angles: as given if the angles agree, else guessed.
-pub fn units(table: &Table, request: &Request, angular: &[usize], sentences: &mut Vec<String>) -> Result<Units, Error> {
-    let refuse = |what: String| Err(Error::content(&table.path, what));
-    let ranges: Vec<(f64, f64)> = angular.iter().map(|&c| table.columns[c].range()).collect();
-    let size = |k: usize| ranges[k].0.abs().max(ranges[k].1.abs());
-    // the first of the largest: `max_by` takes the last
-    let widest = (0..angular.len()).rev().max_by(|a, b| size(*a).total_cmp(&size(*b))).unwrap_or(0);
-    let (largest, spread) = (size(widest), ranges.iter().map(|(low, high)| high - low).fold(0.0, f64::max));
-    let beyond = largest > TAU * (1.0 + 1e-6);
-    let name = table.label(angular[widest]);
-    let named = angular.iter().find_map(|&c| unit_in(&table.columns[c].name));
-    let said = request.units.or(named);
-    match said {
-        Some(units) if request.trust => Ok(units),
-        Some(Units::Radians) if beyond => {
-            let column = &table.columns[angular[widest]];
-            let row = (0..table.rows()).find(|&r| column.values[r].abs() > TAU * (1.0 + 1e-6)).unwrap_or(0);
-            let (place, value) = (table.place(row), column.text(row));
-            refuse(format!(
-                "{place}, {name}: the angle {value} is beyond ±2π, so these are not radians: give the units degrees"
-            ))
-        }
-        Some(Units::Degrees) if largest <= PI * (1.0 + 1e-6) => refuse(format!(
-            "all angles lie within ±π (the largest, of {name}, is {largest}), so these look like radians, not degrees: give the \
-             units radians, or say that the units are to be trusted"
-        )),
-        Some(units) => {
-            if request.units.is_none() {
-                sentences.push(format!("units {units}: by the name of the column"));
+/// What rounding may add to a turn.
+pub const SLACK: f64 = 1.0 + 1e-6;
+
+/// Fewer rows say nothing about a range.
+pub const ENOUGH: usize = 30;
+
+/// The columns of angles of a table.
+pub struct Angles<'a> {
+    pub table: &'a Table,
+    /// Angles around a circle.
+    pub circular: Vec<usize>,
+    /// Pairs of latitude and longitude, in either order.
+    pub places: Vec<[usize; 2]>,
+}
+
+impl Angles<'_> {
+    fn all(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = self.circular.iter().chain(self.places.iter().flatten()).copied().collect();
+        all.sort_unstable();
+        all
+    }
+
+    fn size(&self, column: usize) -> f64 {
+        let (low, high) = self.table.columns[column].range();
+        low.abs().max(high.abs())
+    }
+
+    /// The first of the columns with the largest angle, and that angle.
+    fn largest(&self, of: &[usize]) -> (usize, f64) {
+        let widest = of.iter().rev().max_by(|a, b| self.size(**a).total_cmp(&self.size(**b)));
+        widest.map_or((0, 0.0), |&c| (c, self.size(c)))
+    }
+
+    /// Whether the angles may be in a unit.
+    fn fits(&self, units: Units) -> bool {
+        let column = |&c: &usize| self.table.columns[c].range();
+        let within = |limit: f64| self.all().iter().all(|&c| self.size(c) <= limit * SLACK);
+        match units {
+            Units::Degrees => within(360.0),
+            Units::Radians => {
+                let latitude = |pair: &[usize; 2]| pair.iter().any(|&c| self.size(c) <= FRAC_PI_2 * SLACK);
+                within(TAU) && self.places.iter().all(latitude)
             }
-            Ok(units)
+            Units::Hours => {
+                let day = |(low, high): (f64, f64)| low >= 0.0 && high <= 24.0 || low >= -12.0 && high <= 12.0;
+                self.places.is_empty() && self.circular.iter().map(column).all(day)
+            }
         }
-        None if beyond => {
-            sentences.push(format!("units degrees: {name} reaches {largest}, beyond 2π"));
-            Ok(Units::Degrees)
+    }
+
+    /// The first row in which a column goes beyond a limit.
+    fn beyond(&self, column: usize, limit: f64) -> Option<String> {
+        let values = &self.table.columns[column];
+        let row = values.values.iter().position(|v| v.abs() > limit * SLACK)?;
+        let (place, label) = (self.table.place(row), self.table.label(column));
+        Some(format!("{place}, {label}: the angle {} is beyond", values.text(row)))
+    }
+
+    /// The periods of the columns of circles, where the request gives them.
+    pub fn periods(&self, request: &Request) -> Result<Option<Vec<f64>>, Error> {
+        let Some(given) = &request.periods else { return Ok(None) };
+        let refuse = |what: String| Err(Error::config(what));
+        if let Some(bad) = given.iter().find(|p| !(p.is_finite() && **p > 0.0)) {
+            return refuse(format!("a period is a positive number, not {bad}"));
         }
-        None if spread > SPREAD => {
-            sentences.push(format!("units radians: angles spread over {spread:.3} and none is beyond 2π"));
-            Ok(Units::Radians)
+        let count = self.circular.len();
+        let periods = match given.len() {
+            _ if count == 0 => return refuse("a period is for angles of circles and tori: there are none".into()),
+            1 => vec![given[0]; count],
+            n if n == count => given.clone(),
+            n => return refuse(format!("{n} periods for {count} angles: give one for all, or one for each")),
+        };
+        if request.units.is_some() && self.places.is_empty() {
+            return refuse("give the units or the period, not both".into());
         }
-        None => refuse(format!(
-            "angles may be degrees or radians: all lie within ±2π (the largest, of {name}, is {largest}) and spread over \
-             {spread:.3} only: give the units"
-        )),
+        for (&column, period) in self.circular.iter().zip(&periods).filter(|_| !request.trust) {
+            if let Some(what) = self.beyond(column, *period) {
+                let what = format!("{what} the period {period}: correct the period or the row, or add --trust");
+                return Err(Error::content(&self.table.path, what));
+            }
+        }
+        Ok(Some(periods))
+    }
+
+    /// The unit of angles: as given if the angles agree, else guessed where one reading fits.
+    pub fn units(&self, request: &Request, sentences: &mut Vec<String>) -> Result<Units, Error> {
+        let named = self.all().iter().find_map(|&c| unit_in(&self.table.columns[c].name));
+        match request.units.or(named) {
+            Some(Units::Hours) if !self.places.is_empty() => {
+                Err(Error::config("latitudes and longitudes are in degrees or radians, not in hours: give the units"))
+            }
+            Some(units) if request.trust => Ok(units),
+            Some(units) => {
+                self.check(units)?;
+                if request.units.is_none() {
+                    sentences.push(format!("units {units}: by the name of the column"));
+                }
+                Ok(units)
+            }
+            None => self.guess(sentences),
+        }
+    }
+
+    /// Refuses angles that are not in the unit they are said to be in, or as well in another.
+    fn check(&self, units: Units) -> Result<(), Error> {
+        let all = self.all();
+        let (widest, largest) = self.largest(&all);
+        let name = self.table.label(widest);
+        match units {
+            Units::Radians | Units::Hours => {
+                let (limit, shown) = if units == Units::Radians { (TAU, "2π") } else { (24.0, "24") };
+                let Some(what) = self.beyond(widest, limit) else { return Ok(()) };
+                let what = format!("{what} ±{shown}, so these are not {units}: give the units degrees");
+                Err(Error::content(&self.table.path, what))
+            }
+            Units::Degrees if self.fits(Units::Radians) => {
+                let what = format!(
+                    "all angles lie within ±2π (the largest, of {name}, is {largest}), so these look like radians, not degrees"
+                );
+                let choices = vec![
+                    Choice::new("units", "radians", "they are radians"),
+                    Choice::new("trust", "", "they are degrees, and such small ones: the units are to be trusted"),
+                ];
+                Err(Error::ambiguous(&self.table.path, what, choices))
+            }
+            Units::Degrees => Ok(()),
+        }
+    }
+
+    fn guess(&self, sentences: &mut Vec<String>) -> Result<Units, Error> {
+        let all = self.all();
+        let (widest, largest) = self.largest(&all);
+        let name = self.table.label(widest);
+        let range = |c: &usize| self.table.columns[*c].range();
+        let spread = all.iter().map(range).map(|(low, high)| high - low).fold(0.0, f64::max);
+        let whole = all.iter().all(|&c| self.table.columns[c].values.iter().all(|v| v.fract() == 0.0));
+        let question = |what: String, units: &[Units]| {
+            let choice = |u: &Units| match u {
+                Units::Degrees => Choice::new("units", "degrees", "a turn is 360"),
+                Units::Radians => Choice::new("units", "radians", "a turn is 2π"),
+                Units::Hours => Choice::new("units", "hours", "a 24-hour clock"),
+            };
+            let mut choices: Vec<Choice> = units.iter().map(choice).collect();
+            if !self.circular.is_empty() {
+                choices.push(Choice::new("period", "P", "any other period, as 7 or 365.25"));
+            }
+            Err(Error::ambiguous(&self.table.path, what, choices))
+        };
+        match (self.fits(Units::Degrees), self.fits(Units::Radians), self.fits(Units::Hours)) {
+            (false, ..) if !self.circular.is_empty() => {
+                question(format!("what is a turn? {name} reaches {largest}, beyond 360"), &[Units::Degrees])
+            }
+            (_, false, true) => question(
+                format!("angles may be hours or degrees: {name} reaches {largest}, within a day of 24"),
+                &[Units::Hours, Units::Degrees],
+            ),
+            (_, false, false) => {
+                sentences.push(format!("units degrees: {name} reaches {largest}, beyond 2π"));
+                Ok(Units::Degrees)
+            }
+            (_, true, _) if spread > SPREAD && !whole => {
+                sentences.push(format!("units radians: angles spread over {spread:.3} and none is beyond 2π"));
+                Ok(Units::Radians)
+            }
+            (_, true, hours) => {
+                let units = [Units::Degrees, Units::Radians, Units::Hours];
+                question(
+                    format!(
+                        "angles may be degrees or radians: all lie within ±2π (the largest, of {name}, is {largest}) and \
+                         spread over {spread:.3} only: give the units"
+                    ),
+                    if hours { &units } else { &units[..2] },
+                )
+            }
+        }
     }
 }

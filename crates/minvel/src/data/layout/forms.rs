@@ -57,6 +57,13 @@ pub fn rotation(q: [f64; 4], out: &mut Vec<f64>) -> Result<f64, String> {
     Ok(off)
 }
 
+/// Of the two ends of an axis the one whose last number that is not zero is positive.
+pub fn one_end(x: &mut [f64]) {
+    if x.iter().rev().find(|x| **x != 0.0).is_some_and(|last| *last < 0.0) {
+        x.iter_mut().for_each(|x| *x = -*x);
+    }
+}
+
 pub fn from_sheet(cells: &[f64], out: &mut Vec<f64>) -> Result<f64, String> {
     let (time, space) = (cells[0], &cells[1..]);
     let r2: f64 = space.iter().map(|x| x * x).sum();

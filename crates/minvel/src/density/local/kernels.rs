@@ -207,7 +207,7 @@ impl LocalKernels {
             let (m, n) = (s.ambient(), s.dim());
             let own = &mut v[from..from + n];
             log += s.to_normal(&c[at..at + m], &x[at..at + m], own);
-            if matches!(s, Space::Sphere(_) | Space::So3) {
+            if matches!(s, Space::Sphere(_) | Space::Projective(_) | Space::So3) {
                 let end = END * s.injectivity();
                 if own.iter().map(|v| v * v).sum::<f64>() > end * end {
                     log = f64::INFINITY;

@@ -59,9 +59,13 @@ fn axes(space: Space) -> Vec<Axis> {
         Space::Euclidean(1) => vec![Axis::linear("x")],
         Space::Euclidean(n) => plain(numbered("x", n)),
         Space::Hyperbolic(n) => plain(numbered("y", n)),
-        Space::Sphere(2) => vec![angle("longitude"), Axis::linear("latitude (°)").over(-90.0, 90.0).every(30.0)],
-        Space::Sphere(1) | Space::Torus(1) => vec![angle("angle")],
-        Space::Sphere(n) => numbered("x", n + 1).iter().map(|name| Axis::linear(name).over(-1.0, 1.0)).collect(),
+        Space::Sphere(2) | Space::Projective(2) => {
+            vec![angle("longitude"), Axis::linear("latitude (°)").over(-90.0, 90.0).every(30.0)]
+        }
+        Space::Sphere(1) | Space::Projective(1) | Space::Torus(1) => vec![angle("angle")],
+        Space::Sphere(n) | Space::Projective(n) => {
+            numbered("x", n + 1).iter().map(|name| Axis::linear(name).over(-1.0, 1.0)).collect()
+        }
         Space::Torus(n) => numbered("θ", n).iter().map(|name| angle(name)).collect(),
         Space::So3 => {
             let vector = ["rotation x", "rotation y", "rotation z"].map(angle);
@@ -73,12 +77,12 @@ fn axes(space: Space) -> Vec<Axis> {
 
 fn coordinates(space: Space, point: &[f64]) -> Vec<f64> {
     match space {
-        Space::Sphere(1) => vec![point[1].atan2(point[0]).to_degrees()],
-        Space::Sphere(2) => {
+        Space::Sphere(1) | Space::Projective(1) => vec![point[1].atan2(point[0]).to_degrees()],
+        Space::Sphere(2) | Space::Projective(2) => {
             let latitude = point[2].atan2(point[0].hypot(point[1]));
             vec![point[1].atan2(point[0]).to_degrees(), latitude.to_degrees()]
         }
-        Space::Euclidean(_) | Space::Hyperbolic(_) | Space::Sphere(_) => point.to_vec(),
+        Space::Euclidean(_) | Space::Hyperbolic(_) | Space::Sphere(_) | Space::Projective(_) => point.to_vec(),
         Space::Torus(_) => point.iter().map(|a| turned(a.to_degrees())).collect(),
         Space::So3 => rotation(point),
     }

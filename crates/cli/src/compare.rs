@@ -1,0 +1,93 @@
+//! `minvel compare`: two fits on the same rows.
+
+use crate::Failure;
+use crate::progress::Bars;
+use crate::source::{Source, find};
+use clap::Args;
+use minvel::Error;
+use minvel::data::{Coordinates, Dataset};
+use minvel::fit::{Comparison, Folder, Model};
+use minvel::train::Desk;
+use std::path::{Path, PathBuf};
+
+/// Set two fits side by side on rows that neither has seen: the mean difference of their log densities, row by row.
+///
+/// The difference is paired, so that its ± is that of the differences, not of the scores; it also holds the errors of log
+/// Z. Both fits must be of the same manifold and units, and read the same points from the file.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel compare quakes quakes-2 fresh.csv
+  minvel compare with without rows.csv --json")]
+pub struct Arguments {
+    /// Folder of the first fit.
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// Folder of the second fit.
+    #[arg(value_name = "B")]
+    second: PathBuf,
+    /// File of points, - for standard input, or the name of a known data set. Rows that miss a number are refused.
+    #[arg(value_name = "DATA")]
+    data: String,
+    #[command(flatten)]
+    source: Source,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let (models, data) = read(arguments).map_err(Failure::Input)?;
+    data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
+    let bars = Bars::new("compare");
+    let desk = Desk::watched(&bars, crate::stop::on_signal());
+    let both = || Comparison::of([&models[0], &models[1]], &data.points, &desk);
+    let comparison = desk.stage("scoring", 2 * data.rows(), "rows", both).map_err(Failure::of_work)?;
+    bars.finish();
+    if arguments.json {
+        say!("{}", serde_json::to_string(&comparison).expect("a comparison is plain data"));
+        return Ok(());
+    }
+    crate::out::put(format_args!("{}", text(&comparison, [&arguments.first, &arguments.second])));
+    Ok(())
+}
+
+/// Both models, and the points, which both must read alike.
+fn read(arguments: &Arguments) -> Result<([Model; 2], Dataset), Error> {
+    let (first, a) = Folder(arguments.first.clone()).read_model()?;
+    let (second, b) = Folder(arguments.second.clone()).read_model()?;
+    let form = |c: &Coordinates| (c.manifold.clone(), c.units, c.periods.clone());
+    if form(&a) != form(&b) {
+        let what = format!("the fits are of different data, so that their densities cannot be compared: {a}; and {b}");
+        return Err(Error::config(what));
+    }
+    let path = find(&arguments.data)?;
+    let points = |coordinates: &Coordinates| {
+        Dataset::read_as(&path, &arguments.source.rename(coordinates)?, &arguments.source.options())
+    };
+    let (data, other) = (points(&a)?, points(&b)?);
+    if data.points != other.points {
+        return Err(Error::content(&path, format!("the fits read different points from it: {a}; and {b}")));
+    }
+    Ok(([first, second], data))
+}
+
+fn text(comparison: &Comparison, names: [&Path; 2]) -> String {
+    let [a, b] = names.map(|name| name.display().to_string());
+    let width = a.chars().count().max(b.chars().count()).max("difference".len());
+    let mut out = format!("{} rows, mean log density (nats, higher is better)\n\n", comparison.rows);
+    for (name, score) in [&a, &b].iter().zip(comparison.log_density) {
+        out += &format!("  {name:<width$}  {score}\n");
+    }
+    out += &format!("  {:<width$}  {}", "difference", comparison.difference);
+    if comparison.z.is_finite() {
+        out += &format!("  z = {:+.1}, p = {:.2e}", comparison.z, comparison.p_value);
+    }
+    out += &format!("\n\n{a} is better on {:.1} % of the rows.\n", 100.0 * comparison.win_share);
+    for (name, known) in [a, b].iter().zip(comparison.known_share).filter(|(_, known)| *known > 0.0) {
+        let share = 100.0 * known;
+        out += &format!("warning: {name} was fitted to {share:.1} % of these rows, so that its score is too good\n");
+    }
+    out
+}

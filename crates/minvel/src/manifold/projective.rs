@@ -1,0 +1,124 @@
+//! Axes: the projective space RPⁿ of lines through the origin of R^{n+1}, as unit vectors up to sign, n ≥ 1.
+//!
+//! **Statement.** RPⁿ = Sⁿ/±1 with the metric of the sphere: d(x, y) = arccos|⟨x, y⟩| ≤ π/2, and half the volume, so that a
+//! density integrates to one over any half of the sphere. Chart: that of Sⁿ, whose flip makes no difference here.
+//! **Source.** mardia2000directional, section 9.4; METHODS 3.2 for the sphere above. **Conventions.** x and −x are the
+//! same point, tangent vectors at them are each other's negatives. Features: the upper triangle of x xᵀ.
+//! **Error.** Rounding. **Checked by** tests/manifold_laws.rs, tests/axes.rs.
+
+use super::so3::nearer;
+use super::{Grid, Manifold, Metric, Space, Sphere, check_numbers};
+use minvel_engine::{Expr, Graph, concat};
+use std::fmt;
+
+/// RPⁿ as unit vectors of R^{n+1} up to sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Projective(pub usize);
+
+impl Projective {
+    fn cover(&self) -> Sphere {
+        Sphere(self.0)
+    }
+}
+
+impl fmt::Display for Projective {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "projective:{}", self.0)
+    }
+}
+
+impl Manifold for Projective {
+    fn dim(&self) -> usize {
+        self.0
+    }
+
+    fn ambient(&self) -> usize {
+        self.0 + 1
+    }
+
+    fn inner<'g>(&self, _: Expr<'g>, u: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
+        u.dot(v)
+    }
+
+    fn project<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
+        self.cover().project(x, v)
+    }
+
+    fn gradient<'g>(&self, x: Expr<'g>, derivative: Expr<'g>) -> Expr<'g> {
+        self.cover().project(x, derivative)
+    }
+
+    fn tangent_normal<'g>(&self, x: Expr<'g>, z: Expr<'g>) -> Expr<'g> {
+        self.cover().project(x, z)
+    }
+
+    fn exp_delta<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
+        self.cover().exp_delta(x, v)
+    }
+
+    fn log<'g>(&self, x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
+        self.cover().log(x, nearer(x, y))
+    }
+
+    fn distance<'g>(&self, x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
+        self.cover().distance(x, nearer(x, y))
+    }
+
+    fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        self.cover().settle(x)
+    }
+
+    fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
+        self.cover().land(h)
+    }
+
+    fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        self.cover().choose_chart(x)
+    }
+
+    fn to_chart<'g>(&self, x: Expr<'g>, flip: Expr<'g>) -> Expr<'g> {
+        self.cover().to_chart(x, flip)
+    }
+
+    fn from_chart<'g>(&self, y: Expr<'g>, flip: Expr<'g>) -> Expr<'g> {
+        self.cover().from_chart(y, flip)
+    }
+
+    fn metric<'g>(&self, y: Expr<'g>) -> Metric<'g> {
+        self.cover().metric(y)
+    }
+
+    fn features<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        let m = self.ambient();
+        let rows: Vec<Expr> = (0..m).map(|i| x.slice(-1, i, 1) * x.slice(-1, i, m - i)).collect();
+        concat(&rows, -1)
+    }
+
+    fn volume(&self) -> Option<f64> {
+        self.cover().volume().map(|volume| 0.5 * volume)
+    }
+
+    fn sample_base<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Expr<'g> {
+        self.cover().sample_base(graph, rows, stream)
+    }
+
+    fn base_energy<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        let volume = self.volume().expect("a projective space has a volume");
+        x.graph().fill(volume.ln(), x.shape().with_dims([]))
+    }
+
+    /// The grid of Sⁿ, which visits each axis twice, with half its weights.
+    fn grid(&self, resolution: usize, _: f64) -> Option<Grid> {
+        let cover = self.cover().grid(resolution, 0.0)?;
+        Some(Grid { points: cover.points, weights: cover.weights.iter().map(|w| 0.5 * w).collect() })
+    }
+
+    fn spaces(&self) -> Option<Vec<Space>> {
+        Some(vec![Space::Projective(self.0)])
+    }
+
+    fn check(&self, point: &[f64]) -> Result<(), String> {
+        check_numbers(self, point)?;
+        self.cover().check(point)
+    }
+}
