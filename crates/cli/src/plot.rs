@@ -2,8 +2,9 @@
 
 use crate::Failure;
 use crate::progress::Bars;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use minvel::fit::{Folder, density_figures, look};
+use minvel::plot::density::Points;
 use minvel::plot::{Bearings, Plot};
 use minvel::report::Figure;
 use minvel::train::Desk;
@@ -22,9 +23,9 @@ pub struct Arguments {
     /// Longitude of the middle of a map, in degrees [default: 0].
     #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
     centre: Option<f64>,
-    /// Leave out the points.
-    #[arg(long)]
-    no_points: bool,
+    /// Data points as dots over the density: `few` draws them if there are at most 2000, since more would hide the colours.
+    #[arg(long, value_name = "WHICH", default_value = "few")]
+    points: Which,
     /// Leave out the coastlines, or draw them on a sphere that is not known to be the Earth.
     #[arg(long, value_name = "true|false")]
     earth: Option<bool>,
@@ -38,6 +39,14 @@ pub struct Arguments {
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
+}
+
+/// Which data points are drawn.
+#[derive(Clone, Copy, ValueEnum)]
+enum Which {
+    Few,
+    All,
+    None,
 }
 
 impl Arguments {
@@ -70,7 +79,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut look = look(&summary.data);
     look.centre = arguments.centre.unwrap_or(look.centre);
-    look.dots = !arguments.no_points;
+    look.points = match arguments.points {
+        Which::Few => Points::Few,
+        Which::All => Points::All,
+        Which::None => Points::None,
+    };
     look.earth = arguments.earth.unwrap_or(look.earth);
     look.bearings = match arguments.compass {
         Some(true) => Bearings::Compass,

@@ -61,7 +61,7 @@ fn a_file_of_quakes_becomes_a_density_a_score_a_sample_a_map_and_a_report() {
     }
     assert!(config.contains("steps = 20") && config.contains("draws = 2000"), "{config}");
     let metrics = read("run/metrics.csv");
-    assert_eq!(metrics.lines().next(), Some("step,seed,train,validation"));
+    assert_eq!(metrics.lines().next(), Some("step,seed,train,validation,score"));
     assert_eq!(metrics.lines().count(), 1 + 3 * 2, "three looks at two seeds:\n{metrics}");
     let summary: Value = serde_json::from_str(&read("run/summary.json")).unwrap();
     assert_eq!(summary, fit, "the summary is what was printed");
@@ -162,7 +162,7 @@ fn look(folder: &Folder) {
     for file in &files {
         assert!(std::fs::metadata(folder.path(file)).unwrap().len() > 1000, "{file} is too small to be a figure");
     }
-    folder.good(&["plot", "run", "--out", "bare", "--no-points", "--earth", "false"]);
+    folder.good(&["plot", "run", "--out", "bare", "--points", "none", "--earth", "false"]);
     let map = |name: &str| std::fs::read(folder.path(name)).unwrap();
     let first = folder.list("bare").into_iter().find(|f| f.ends_with(".png")).unwrap();
     assert_ne!(map(&format!("bare/{first}")), map(&format!("figures/{first}")), "other looks, other figures");

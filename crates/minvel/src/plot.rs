@@ -34,7 +34,7 @@ pub use axis::{Axis, Scale};
 pub use bars::{Bins, Histogram};
 pub use cloud::Cloud;
 pub use disk::{Disk, geodesic};
-pub use field::{Contour, Field};
+pub use field::{Contour, Field, levels};
 pub use grid::Grid;
 pub use heat::Heat;
 pub use lines::{Guide, Lines};

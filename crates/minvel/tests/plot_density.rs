@@ -3,11 +3,12 @@
 use minvel::data::{Coordinates, Layout, Provenance, Units};
 use minvel::fit::look;
 use minvel::manifold::{self, Manifold};
-use minvel::plot::density::{Look, figures};
-use minvel::plot::scene::Shape;
+use minvel::plot::density::{Look, Points, figures};
+use minvel::plot::scene::{Anchor, Scene, Shape, text_width};
 use minvel::plot::{Bearings, Matrix, Plot, Theme};
 use minvel::report::Figure;
 use std::cell::Cell;
+use std::collections::HashSet;
 
 /// Points that are on each manifold: numbers between −1 and 1, of a low-discrepancy sequence, scaled as it asks.
 fn points(manifold: &dyn Manifold, count: usize) -> Vec<f64> {
@@ -46,37 +47,40 @@ fn words(plot: &Plot) -> String {
     parts.fold(first, |text, part| text + part.split_once('"').map_or("", |(_, rest)| rest))
 }
 
-const EACH: [(&str, &str); 13] = [
-    ("sphere:1", "rose"),
-    ("torus:1", "rose"),
-    ("sphere:2", "maps"),
-    ("torus:2", "heat"),
-    ("hyperbolic:2", "disk"),
-    ("euclidean:1", "histogram"),
-    ("euclidean:2", "heat"),
-    ("torus:3", "matrix"),
-    ("sphere:3", "matrix"),
-    ("euclidean:12", "matrix"),
-    ("hyperbolic:3", "matrix"),
-    ("so3", "matrix"),
-    ("product(sphere:2,torus:1)", "matrix"),
+const EACH: [(&str, &[&str]); 14] = [
+    ("sphere:1", &["rose"]),
+    ("torus:1", &["rose"]),
+    ("sphere:2", &["maps"]),
+    ("torus:2", &["heat"]),
+    ("hyperbolic:2", &["disk"]),
+    ("euclidean:1", &["histogram"]),
+    ("euclidean:2", &["heat"]),
+    ("torus:3", &["matrix"]),
+    ("sphere:3", &["matrix"]),
+    ("euclidean:12", &["matrix"]),
+    ("hyperbolic:3", &["matrix"]),
+    ("so3", &["matrix"]),
+    ("product(sphere:2,torus:1)", &["maps", "matrix"]),
+    ("product(euclidean:1,sphere:2)", &["maps", "matrix"]),
 ];
 
 #[test]
 fn each_manifold_has_its_figure_that_survives_json() {
-    for (name, kind) in EACH {
-        for figure in shown(name, &Look { title: "A title".into(), ..Look::default() }) {
+    for (name, kinds) in EACH {
+        let all = shown(name, &Look { title: "A title".into(), ..Look::default() });
+        assert_eq!(all.len(), kinds.len(), "{name}");
+        for (figure, kind) in all.into_iter().zip(kinds) {
             let json = serde_json::to_value(&figure.plot).unwrap();
-            assert_eq!(json["kind"], kind, "{name}");
+            assert_eq!(json["kind"], *kind, "{name}");
             let text = minvel::report::json::text(&figure.plot).unwrap();
             assert_eq!(serde_json::from_str::<Plot>(&text).unwrap(), figure.plot, "{name}");
             assert!(figure.caption.ends_with('.') && !figure.name.is_empty());
             let svg = words(&figure.plot);
-            assert!(svg.contains("A title") && !svg.contains("NaN"), "{name}");
-            let unit = if matches!(kind, "maps" | "heat" | "disk") { "log density (nats" } else { "" };
+            assert!((svg.contains("A title") || figure.name == "slices") && !svg.contains("NaN"), "{name}");
+            let unit = if matches!(*kind, "maps" | "heat" | "disk") { "log density (nats" } else { "" };
             assert!(svg.contains(unit), "{name}");
             if let Ok(folder) = std::env::var("MINVEL_FIGURES") {
-                let file = name.replace([':', '(', ')', ','], "-");
+                let file = format!("{}-{kind}", name.replace([':', '(', ')', ','], "-"));
                 std::fs::write(format!("{folder}/{file}.png"), figure.plot.png(2.0)).unwrap();
             }
         }
@@ -86,16 +90,32 @@ fn each_manifold_has_its_figure_that_survives_json() {
 #[test]
 fn nothing_leaves_the_page() {
     for (name, _) in EACH {
-        let scene = shown(name, &Look::default()).remove(0).plot.scene();
-        let inside = |(x, y): (f64, f64)| x >= 0.0 && y >= 0.0 && x <= scene.width && y <= scene.height;
-        for shape in &scene.shapes {
-            match shape {
-                Shape::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
-                Shape::Text(text) => assert!(inside(text.at), "{name}: {text:?}"),
-                Shape::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
-                Shape::Picture(p) => {
-                    assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom())), "{name}");
-                }
+        let look = Look { title: "a_very_long_name_of_a_file_of_measurements_".repeat(5), ..Look::default() };
+        for scene in [&look, &Look::default()].iter().flat_map(|look| shown(name, look)).map(|f| f.plot.scene()) {
+            stays_on_the_page(name, &scene);
+        }
+    }
+}
+
+fn stays_on_the_page(name: &str, scene: &Scene) {
+    let inside = |(x, y): (f64, f64)| x >= 0.0 && y >= 0.0 && x <= scene.width && y <= scene.height;
+    for shape in &scene.shapes {
+        match shape {
+            Shape::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
+            Shape::Text(text) if text.upward => assert!(inside(text.at), "{name}: {text:?}"),
+            Shape::Text(text) => {
+                // bold letters are a sixth wider
+                let width = text_width(&text.text, text.size) * if text.bold { 1.1 } else { 1.0 };
+                let left = match text.anchor {
+                    Anchor::Start => text.at.0,
+                    Anchor::Middle => text.at.0 - 0.5 * width,
+                    Anchor::End => text.at.0 - width,
+                };
+                assert!(inside((left, text.at.1)) && inside((left + width, text.at.1)), "{name}: {text:?}");
+            }
+            Shape::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
+            Shape::Picture(p) => {
+                assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom())), "{name}");
             }
         }
     }
@@ -149,8 +169,9 @@ fn no_data_at_all_is_no_panic() {
 
 fn matrix(name: &str, data: &[f64]) -> Matrix {
     let manifold = manifold::parse(name).unwrap();
-    match figures(&*manifold, &|_| vec![], data, &[], &Look::default()).remove(0).plot {
-        Plot::Matrix(matrix) => matrix,
+    let flat = |points: &[f64]| vec![0.0; points.len() / manifold.ambient()];
+    match figures(&*manifold, &flat, data, &[], &Look::default()).pop().map(|figure| figure.plot) {
+        Some(Plot::Matrix(matrix)) => matrix,
         other => panic!("{name}: {other:?}"),
     }
 }
@@ -241,7 +262,9 @@ fn long_names_are_cut_to_their_cell_and_every_scale_has_two_numbers() {
     let scene = shown("euclidean:8", &Look { names, ..Look::default() }).remove(0).plot.scene();
     let text = |shape: &Shape| if let Shape::Text(text) = shape { Some(text.text.clone()) } else { None };
     let texts: Vec<String> = scene.shapes.iter().filter_map(text).collect();
-    assert_eq!(texts.iter().filter(|t| t.ends_with('…')).count(), 16, "{texts:?}");
+    assert_eq!(texts.iter().filter(|t| t.contains('…')).count(), 16, "{texts:?}");
+    // names that differ at their ends stay different
+    assert_eq!(texts.iter().filter(|t| t.contains('…')).collect::<HashSet<_>>().len(), 8, "{texts:?}");
     let numbers = texts.iter().filter(|t| t.replace('−', "-").parse::<f64>().is_ok()).count();
     assert!(numbers >= 2 * 16, "{numbers} numbers on sixteen scales");
 }
@@ -255,4 +278,85 @@ fn bins_resolve_a_narrow_mode_beside_a_wide_one() {
     let Plot::Histogram(histogram) = figure.plot else { panic!("a histogram") };
     let width = (histogram.bins.range[1] - histogram.bins.range[0]) / histogram.bins.density.len() as f64;
     assert!(width < 0.25, "bins of {width} for a mode of 0.8");
+}
+
+fn dots(plot: &Plot) -> usize {
+    plot.scene().shapes.iter().map(|s| if let Shape::Dots(dots) = s { dots.at.len() } else { 0 }).sum()
+}
+
+/// Thousands of orange dots once hid the peaks of a map, and were a part of what the caption called "the data".
+#[test]
+fn dots_are_all_the_data_or_none_or_as_many_as_the_caption_says() {
+    let sphere = manifold::Sphere(2);
+    let flat = |points: &[f64]| vec![-2.5; points.len() / 3];
+    for (count, which, drawn, sentence) in [
+        (2000, Points::Few, 2000, "Dots: all 2000 data points."),
+        (2001, Points::Few, 0, "The 2001 data points are not drawn: they would hide the colours."),
+        (2001, Points::All, 2001, "Dots: all 2001 data points."),
+        (30_000, Points::All, 15_000, "Dots: 15000 of the 30000 data points."),
+        (20, Points::None, 0, "The 20 data points are not drawn."),
+    ] {
+        let look = Look { points: which, ..Look::default() };
+        let figure = figures(&sphere, &flat, &points(&sphere, count), &[], &look).remove(0);
+        assert_eq!(dots(&figure.plot), drawn, "{count} {which:?}");
+        assert!(figure.caption.contains(sentence), "{}", figure.caption);
+    }
+}
+
+/// p ∝ e^(κ cos θ): the share of mass within θ is (1 − e^(−κ(1 − cos θ)))/(1 − e^(−2κ)), so the border of the share s is
+/// where log p is below the top by −log(1 − s(1 − e^(−2κ))).
+#[test]
+fn contours_of_a_map_hold_the_shares_they_say() {
+    let kappa = 8.0f64;
+    let density = |points: &[f64]| points.chunks(3).map(|x| kappa * (x[0] - 1.0)).collect::<Vec<f64>>();
+    let figure = figures(&manifold::Sphere(2), &density, &[], &[], &Look::default()).remove(0);
+    let Plot::Maps(maps) = &figure.plot else { panic!("a map") };
+    for (share, label) in [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %")] {
+        let mark = maps.shades.marks.iter().find(|m| m.label == label).expect(label);
+        let exact = (1.0 - share * (1.0 - (-2.0 * kappa).exp())).ln();
+        // cells of one degree: the border is known to half a cell, times the slope there, and stored in thousandths
+        let slope = kappa * (1.0 - (1.0 + exact / kappa).powi(2)).max(0.0).sqrt();
+        let allowed = slope * 1f64.to_radians() + 1e-3;
+        println!("{label}: {} for {exact}, allowed {allowed}", mark.at);
+        assert!(mark.line && (mark.at - exact).abs() < allowed, "{label}: {} for {exact}", mark.at);
+    }
+    let lines = figure.plot.scene().shapes.iter().filter(|s| is_contour(s)).count();
+    assert!(lines >= 3, "{lines} contours");
+    let uniform = maps.shades.marks.iter().find(|m| m.label == "uniform").expect("a mark");
+    assert!(!uniform.line);
+}
+
+fn is_contour(shape: &Shape) -> bool {
+    matches!(shape, Shape::Path { closed: false, stroke: Some(stroke), .. } if stroke.width == 1.2)
+}
+
+#[test]
+fn a_disk_has_contours_inside_its_edge() {
+    let plot = shown("hyperbolic:2", &Look::default()).remove(0).plot;
+    let scene = plot.scene();
+    let picture = scene.shapes.iter().find_map(|s| if let Shape::Picture(p) = s { Some(p.area) } else { None });
+    let disk = picture.expect("colours");
+    let contours: Vec<_> = scene.shapes.iter().filter(|s| is_contour(s)).collect();
+    assert!(contours.len() >= 3, "{} contours", contours.len());
+    for shape in contours {
+        let Shape::Path { points, .. } = shape else { unreachable!() };
+        let radius = |p: &(f64, f64)| (p.0 - disk.centre().0).hypot(p.1 - disk.centre().1);
+        assert!(points.iter().all(|p| radius(p) <= 0.5 * disk.width), "{points:?}");
+    }
+}
+
+/// The density that grows with the line is shown at the medians of the thirds of the data, and each dot once.
+#[test]
+fn a_sphere_with_a_line_has_maps_at_three_values() {
+    let manifold = manifold::parse("product(sphere:2,euclidean:1)").unwrap();
+    let data: Vec<f64> = (0..90).flat_map(|i| [0.0, 0.6, 0.8, f64::from(i)]).collect();
+    let density = |points: &[f64]| points.chunks(4).map(|x| -0.01 * x[3]).collect::<Vec<f64>>();
+    let look = Look { names: vec!["lon".into(), "lat".into(), "depth".into()], ..Look::default() };
+    let figure = figures(&*manifold, &density, &data, &[], &look).remove(0);
+    let Plot::Maps(maps) = &figure.plot else { panic!("maps") };
+    let titles: Vec<&str> = maps.maps.iter().map(|m| m.title.as_str()).collect();
+    assert_eq!(titles, ["depth = 14.0", "depth = 44.0", "depth = 74.0"]);
+    let values: Vec<f32> = maps.maps.iter().map(|m| m.values[0]).collect();
+    assert_eq!(values, [-0.14, -0.44, -0.74]);
+    assert!((90..=92).contains(&dots(&figure.plot)), "{}", dots(&figure.plot));
 }

@@ -174,7 +174,7 @@ fn a_ranking_places_numbers_in_their_order_with_whiskers_of_two_errors() {
         Entry::new("kernel density", "kde", value(0.5, 0.05)),
         Entry::new("unknown error", "uniform", value(1.5, f64::NAN)),
     ];
-    let plot = Plot::Ranking(Ranking { title: String::new(), x: Axis::linear("NLL (nats)"), entries });
+    let plot = Plot::Ranking(Ranking::new("", Axis::linear("NLL (nats)"), entries));
     let scene = plot.scene();
     let circles: Vec<f64> = (scene.shapes.iter())
         .filter_map(|s| match s {
@@ -196,6 +196,27 @@ fn a_ranking_places_numbers_in_their_order_with_whiskers_of_two_errors() {
     assert!((whisker.expect("a whisker") / unit - 2.0 * 1.96 * 0.1).abs() < 1e-9);
     let svg = plot.svg(Theme::Paper);
     assert!(svg.contains("−0.50 ± 0.10") && svg.contains("NLL (nats)") && !svg.contains("NaN"));
+}
+
+/// A uniform law three nats behind once squeezed differences of hundredths into one dot.
+#[test]
+fn a_number_beyond_the_axis_is_an_arrow_at_its_end() {
+    let entry = |name: &str, mean: f64| Entry::new(name, "kde", Estimate { mean, std_error: 0.01, count: 10 });
+    let entries = vec![entry("kernel density", 0.05), entry("uniform law", 3.0), entry("oracle", -7.0)];
+    let ranking = Ranking::new("", Axis::linear("gain (nats)").over(-0.1, 0.1), entries);
+    let scene = Plot::Ranking(Ranking { reference: Some(0.0), ..ranking }).scene();
+    let filled = scene.shapes.iter().filter_map(|s| match s {
+        Shape::Path { points, closed: true, fill: Some(_), .. } => Some(points),
+        _ => None,
+    });
+    let arrows: Vec<_> = filled.filter(|points| points.len() == 3).collect();
+    assert_eq!(arrows.len(), 2);
+    let texts: Vec<&str> =
+        scene.shapes.iter().filter_map(|s| if let Shape::Text(t) = s { Some(t.text.as_str()) } else { None }).collect();
+    assert!(texts.contains(&"3.000 ± 0.010") && texts.contains(&"−7.000 ± 0.010"), "{texts:?}");
+    // one points to the right, the other to the left
+    let tip = |points: &[(f64, f64)]| points[0].0 - points[1].0;
+    assert!(tip(arrows[0]) > 0.0 && tip(arrows[1]) < 0.0);
 }
 
 #[test]

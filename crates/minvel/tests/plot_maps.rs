@@ -88,8 +88,8 @@ fn the_projection_keeps_areas() {
 
 fn world(centre: f64, points: &[(f64, f64)]) -> Maps {
     let map = Map::of("Density", 18, 36, |a, b| a.sin() + b.cos());
-    let map = Map { points: Cloud::new("data", "data", points.iter().copied()), ..map };
-    let marks = vec![Mark { at: 0.0, label: "uniform".to_string() }];
+    let map = Map { points: Cloud::new("data", points.iter().copied()), ..map };
+    let marks = vec![Mark { at: 0.0, label: "uniform".to_string(), line: false }];
     let shades = Shades { marks, ..Shades::new("log density (nats)") };
     Maps { earth: true, centre, ..Maps::new(vec![map], shades) }
 }

@@ -59,6 +59,10 @@ pub struct Curve {
     /// Objective of the validation rows.
     #[serde(with = "crate::report::number::list")]
     pub validation: Vec<f64>,
+    /// What the whole correction adds to the negative log-likelihood of the validation rows, in nats, with Z from draws of
+    /// the kernels.
+    #[serde(with = "crate::report::number::list")]
+    pub score: Vec<f64>,
 }
 
 /// Networks that were learnt.
@@ -102,9 +106,9 @@ impl Correction<'_> {
     }
 
     /// The loss in the scale of J: of `rows`, or minus the log-likelihood with draws of the anchor.
-    fn loss<'g>(&self, network: &Mlp, rows: [Expr<'g>; 3], draws: Expr<'g>) -> Expr<'g> {
+    fn loss<'g>(&self, goal: Goal, network: &Mlp, rows: [Expr<'g>; 3], draws: Expr<'g>) -> Expr<'g> {
         let [points, pull, mobility] = rows;
-        if self.settings.objective == Goal::Likelihood {
+        if goal == Goal::Likelihood {
             let count = draws.shape().rows.expect("draws are rows") as f64;
             return network.energy(points).mean_rows() + (-network.energy(draws)).logsumexp_rows() - count.ln();
         }
@@ -131,7 +135,7 @@ impl Correction<'_> {
         let some = g.random_rows(Draw::Integer(many as u32), DRAWS, batch, []);
         let anchor = g.input("draws", [many, m]).gather(some);
         let scale = learning.penalty * network.energy(rows[0]).square().mean_rows();
-        let loss = self.loss(&network, rows, anchor);
+        let loss = self.loss(self.settings.objective, &network, rows, anchor);
         let schedule = Schedule::Cosine { steps: learning.steps, floor: 0.0 };
         let optimiser = Optimiser { schedule, ..Optimiser::adam(learning.rate) };
         let updates = optimiser.minimise(loss + scale, &energy::parameters(&network, &g));
@@ -144,12 +148,14 @@ impl Correction<'_> {
         let inputs: Vec<(&str, &[f32])> =
             ["points", "pull", "mobility", "draws"].into_iter().zip(inputs.iter().map(Vec::as_slice)).collect();
 
-        let mut judge = Judge::new(self, &network, validation, draws, desk);
+        let mut judge = Judge::new(self, self.settings.objective, &network, validation, draws, desk);
+        let mut score = Judge::new(self, Goal::Likelihood, &network, validation, draws, desk);
         let mut curves: Vec<Curve> = vec![];
-        let start = judge.losses(0, &mut state, desk)?;
+        let start = judge.losses("look-0", &mut state, desk)?;
         let mut best: Vec<(f64, u32, State<f32>)> =
             (0..*seeds).map(|r| (start[r], 0, one_replica(&state, r))).collect();
-        curves.push(Curve { step: 0, train: vec![f64::NAN; *seeds], validation: start });
+        let begun = score.losses("score-0", &mut state, desk)?;
+        curves.push(Curve { step: 0, train: vec![f64::NAN; *seeds], validation: start, score: begun });
         let ends: Vec<u32> =
             (0..=learning.looks).map(|k| (learning.steps as u64 * k as u64 / learning.looks as u64) as u32).collect();
         for (look, ends) in ends.windows(2).enumerate() {
@@ -158,14 +164,15 @@ impl Correction<'_> {
             let block = (ends[1] - ends[0]).div_ceil(5).min(100);
             let trainer = Trainer { name, from: ends[0], steps: ends[1], block, seed: *seed, loss: 0 };
             let training = trainer.run(&mut program, &mut state, &inputs, desk)?;
-            let losses = judge.losses(look + 1, &mut state, desk)?;
+            let losses = judge.losses(&format!("look-{}", look + 1), &mut state, desk)?;
             for (r, best) in best.iter_mut().enumerate() {
                 if losses[r] < best.0 {
                     *best = (losses[r], ends[1], one_replica(&state, r));
                 }
             }
             let last = training.looks.last().map(|l| l.loss.clone()).unwrap_or_default();
-            curves.push(Curve { step: ends[1], train: last, validation: losses });
+            let score = score.losses(&format!("score-{}", look + 1), &mut state, desk)?;
+            curves.push(Curve { step: ends[1], train: last, validation: losses, score });
         }
         let best_step = best.iter().map(|b| b.1).collect();
         Ok(Learnt { best: best.into_iter().map(|b| b.2).collect(), best_step, curves })
@@ -191,7 +198,7 @@ fn one_replica(state: &State<f32>, r: usize) -> State<f32> {
     own
 }
 
-/// The objective of the validation rows, with noise of its own that stays the same.
+/// An objective on the validation rows, with noise of its own that stays the same.
 struct Judge {
     program: Program<f32>,
     inputs: Vec<(&'static str, Vec<f32>)>,
@@ -202,14 +209,14 @@ impl Judge {
     /// Noise drawn for each row.
     const ROUNDS: u32 = 8;
 
-    fn new(correction: &Correction, network: &Mlp, rows: &Rows, draws: &[f64], desk: &Desk) -> Self {
+    fn new(correction: &Correction, goal: Goal, network: &Mlp, rows: &Rows, draws: &[f64], desk: &Desk) -> Self {
         let m = correction.manifold.ambient();
         let g = Graph::new();
         let (count, many) = (rows.mobility.len(), (draws.len() / m).min(20_000));
         let given = |name: &str, dims: &[usize]| g.input_rows(name, count, dims.to_vec());
         let anchor = g.input_rows("draws", many, [m]);
-        let loss =
-            correction.loss(network, [given("points", &[m]), given("pull", &[m]), given("mobility", &[])], anchor);
+        let given = [given("points", &[m]), given("pull", &[m]), given("mobility", &[])];
+        let loss = correction.loss(goal, network, given, anchor);
         let program = g.compile::<f32>(&[loss], &[], &desk.options(correction.settings.seeds));
         let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
         let inputs = vec![
@@ -218,15 +225,15 @@ impl Judge {
             ("mobility", single(&rows.mobility)),
             ("draws", single(&draws[..many * m])),
         ];
-        let noisy = correction.settings.objective != Goal::Likelihood;
+        let noisy = goal != Goal::Likelihood;
         Judge { program, inputs, rounds: if noisy { Self::ROUNDS } else { 1 } }
     }
 
-    /// Of each seed after look `k`; from the desk's checkpoint if there is one.
-    fn losses(&mut self, k: usize, state: &mut State<f32>, desk: &Desk) -> Result<Vec<f64>, Error> {
+    /// Of each seed, under a name of its own; from the desk's checkpoint if there is one.
+    fn losses(&mut self, name: &str, state: &mut State<f32>, desk: &Desk) -> Result<Vec<f64>, Error> {
         let wide = |values: &[f32]| values.iter().map(|&x| x.into()).collect::<Vec<f64>>();
         let inputs = state.iter().fold(Fingerprint::new(), |all, (_, values)| all.and(&wide(values)));
-        let (kept, ()) = desk.kept(&format!("look-{k}"), inputs, || {
+        let (kept, ()) = desk.kept(name, inputs, || {
             let losses = self.losses_now(state, desk)?;
             Ok((lists([("losses", losses.as_slice())]), ()))
         })?;

@@ -214,11 +214,11 @@ fn warnings(leaked: f64, evaluation: &Evaluation, model: &Model) -> Vec<String> 
 }
 
 fn metrics(history: &History) -> String {
-    let mut out = String::from("step,seed,train,validation\n");
+    let mut out = String::from("step,seed,train,validation,score\n");
     for curve in &history.curves {
         for (seed, (train, validation)) in curve.train.iter().zip(&curve.validation).enumerate() {
             let train = if train.is_finite() { train.to_string() } else { String::new() };
-            out += &format!("{},{seed},{train},{validation}\n", curve.step);
+            out += &format!("{},{seed},{train},{validation},{}\n", curve.step, curve.score[seed]);
         }
     }
     out

@@ -1,5 +1,6 @@
 //! The report of a fit: numbers, figures, what was guessed and what to mind.
 
+use super::evaluation::Baseline;
 use super::folder::Summary;
 use super::model::Model;
 use crate::Error;
@@ -72,13 +73,21 @@ pub(super) fn figures(
     Ok(figures)
 }
 
+/// What the model gains over each alternative, row by row. The uniform law is far behind wherever there is anything to
+/// learn: it does not choose the axis.
 fn ranking(summary: &Summary) -> Figure {
-    let own = Entry::new("minvel", "model", summary.evaluation.test_nll);
-    let others = summary.evaluation.baselines.iter().map(|b| Entry::new(&b.name, &b.method, b.nll));
-    let entries = std::iter::once(own).chain(others).collect();
-    let x = Axis::linear("negative log-likelihood of test rows (nats; lower is better)");
-    let caption = "Held-out scores with 95 % intervals over the test rows; the numbers have ± one standard error.";
-    Figure::new("scores", caption, Plot::Ranking(Ranking { title: summary.data.file.clone(), x, entries }))
+    let gain = |b: &Baseline| b.difference * -1.0;
+    let entries = summary.evaluation.baselines.iter().map(|b| Entry::new(&b.name, &b.method, gain(b))).collect();
+    let close = summary.evaluation.baselines.iter().filter(|b| b.method != "uniform");
+    let ends: Vec<f64> = close.map(|b| gain(b).interval(1.96)).flat_map(|(low, high)| [low, high]).collect();
+    let (low, high) = ends.iter().filter(|x| x.is_finite()).fold((0f64, 0f64), |(l, h), x| (l.min(*x), h.max(*x)));
+    let margin = 0.08 * (high - low);
+    let x = Axis::linear("gain of the model over … (nats per test row; positive: the model is better)");
+    let x = if high > low { x.over(low - margin, high + margin) } else { x };
+    let caption = "Paired differences of held-out scores with 95 % intervals over the test rows; the numbers have ± one \
+                   standard error. An arrow marks a difference beyond the axis.";
+    let ranking = Ranking { reference: Some(0.0), ..Ranking::new(&summary.data.file, x, entries) };
+    Figure::new("scores", caption, Plot::Ranking(ranking))
 }
 
 fn curves(summary: &Summary) -> Option<Figure> {
@@ -93,12 +102,26 @@ fn curves(summary: &Summary) -> Option<Figure> {
         kept: summary.history.best_step.get(seed).map(|s| *s as f64),
     };
     let courses: Vec<Course> = (0..seeds).map(course).collect();
+    let score_course = |seed: usize| Course { train: vec![], validation: line(seed, |c| &c.score), ..course(seed) };
     let last = |seed: &usize| curves.iter().map(|c| c.validation[*seed]).fold(f64::INFINITY, f64::min);
     let best = (0..seeds).min_by(|a, b| last(a).total_cmp(&last(b)));
-    let plot = learning::curves("Learning the correction", "objective", &courses, best, Scale::Linear);
-    let caption = "Objective of the correction while it was learnt, on training and validation rows, for each seed.";
-    Some(Figure::new("learning", caption, Plot::Lines(plot)))
+    let objective = learning::curves("What it minimises", "objective", &courses, best, Scale::Linear);
+    let score = learning::curves(
+        "What it is for",
+        SCORE,
+        &(0..seeds).map(score_course).collect::<Vec<_>>(),
+        best,
+        Scale::Linear,
+    );
+    let plots = vec![Plot::Lines(score.level(0.0, "kernels alone")), Plot::Lines(objective)];
+    let caption = "The correction while it was trained, one curve per seed. Left: how much it changes the score of the \
+                   validation rows, at full strength; below zero it helps. Right: the objective on training and validation \
+                   rows, by which each seed chose the step it keeps.";
+    Some(Figure::new("learning", caption, Plot::Row { plots }))
 }
+
+/// What the score of a correction measures.
+const SCORE: &str = "change of validation NLL (nats)";
 
 /// All of it as a report.
 pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, figures: Vec<Figure>) -> Report {

@@ -1,16 +1,13 @@
-//! Points to be drawn as dots.
+//! Points to be drawn as dots over colours: white, a colour that their scale does not have.
 
-use super::colour;
 use super::scene::Dots;
 use serde::{Deserialize, Serialize};
 
-/// Points, and whose they are.
+/// Points with a name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cloud {
-    /// Their name in a legend.
+    /// What they are.
     pub name: String,
-    /// Whose they are, which decides their colour ([`colour::METHODS`]): `data`, `model`.
-    pub method: String,
     /// Across; on maps longitudes in degrees.
     pub x: Vec<f32>,
     /// Up; on maps latitudes in degrees.
@@ -19,9 +16,9 @@ pub struct Cloud {
 
 impl Cloud {
     /// Points with a name.
-    pub fn new(name: &str, method: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+    pub fn new(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let (x, y) = points.into_iter().map(|(x, y)| (x as f32, y as f32)).unzip();
-        Cloud { name: name.to_string(), method: method.to_string(), x, y }
+        Cloud { name: name.to_string(), x, y }
     }
 
     /// How many.
@@ -43,6 +40,6 @@ impl Cloud {
     /// As dots at the places that `place` gives, in a panel whose side is `side`.
     pub(super) fn dots(&self, side: f64, place: impl Fn(f64, f64) -> Option<(f64, f64)>) -> Dots {
         let at = self.points().filter_map(|(x, y)| place(x, y)).collect();
-        Dots::new(at, colour::of_method(&self.method), side)
+        Dots::new(at, [255; 3], side)
     }
 }

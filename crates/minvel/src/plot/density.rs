@@ -1,7 +1,8 @@
 //! A density with its data as figures, as suits the manifold.
 //!
 //! **Statement.** Circles become wind roses, S² a map, T² a Ramachandran plot, H² Poincaré's disk, R and R² histograms and
-//! colours over the plane; everything else a matrix of pair plots of data and samples.
+//! colours over the plane; everything else a matrix of pair plots of data and samples, S² with a line or an angle also maps
+//! at three values of it.
 //! **Conventions.** Log densities are in nats w.r.t. the Riemannian volume. Lines of equal height hold 50, 90 and 99 % of
 //! the probability in the smallest regions. **Error.** Colours and lines are those of a grid, O(h²).
 //! **Checked by** tests/plot_density.rs.
@@ -12,12 +13,12 @@ mod ranges;
 
 use super::{
     Axis, Bearings, Bins, Cloud, Curve, Dash, Disk, Field, Group, Heat, Histogram, Map, Maps, Mark, Matrix, Plot, Rose,
-    Series, Shades,
+    Series, Shades, levels,
 };
 use crate::manifold::{Manifold, Space};
 use crate::report::Figure;
 use coordinates::Coordinates;
-use ranges::{bin_count, range, significant, spread, stored};
+use ranges::{Third, bin_count, range, significant, significant_digits, spread, stored, thirds};
 use std::f64::consts::{PI, TAU};
 
 /// Log densities of points, row after row; many at once.
@@ -36,14 +37,26 @@ pub struct Look {
     pub centre: f64,
     /// How directions are named.
     pub bearings: Bearings,
-    /// Whether data are shown as dots over densities.
-    pub dots: bool,
+    /// Which data are shown as dots over densities.
+    pub points: Points,
+}
+
+/// Which data are shown as dots over the colours of a density.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Points {
+    /// All of them if they are few; none if they would hide the colours.
+    #[default]
+    Few,
+    /// All, up to the number that a page can show.
+    All,
+    /// None.
+    None,
 }
 
 impl Default for Look {
     fn default() -> Self {
         let (title, names, bearings) = (String::new(), vec![], Bearings::Degrees);
-        Look { title, names, earth: false, centre: 0.0, bearings, dots: true }
+        Look { title, names, earth: false, centre: 0.0, bearings, points: Points::Few }
     }
 }
 
@@ -68,7 +81,7 @@ pub fn figures(
         Some(Space::Hyperbolic(2)) => vec![shown.disk()],
         Some(Space::Euclidean(1)) => vec![shown.histogram()],
         Some(Space::Euclidean(2)) => vec![shown.plane()],
-        _ => vec![shown.matrix()],
+        _ => shown.slices().into_iter().chain([shown.matrix()]).collect(),
     }
 }
 
@@ -82,6 +95,8 @@ struct Shown<'a> {
     look: &'a Look,
 }
 
+/// Data that are few enough to be dots over colours.
+const FEW: usize = 2_000;
 /// Most dots of a figure; of more data every k-th is shown.
 const DOTS: usize = 20_000;
 /// Most points in the cells of a matrix.
@@ -91,6 +106,8 @@ const COORDINATES: usize = 8;
 /// Grids of a map, and of the plane.
 const MAP: (usize, usize) = (180, 360);
 const PLANE: usize = 181;
+/// Grid of each of several maps.
+const SMALL_MAP: (usize, usize) = (60, 120);
 /// Angles of a rose, and places of a curve.
 const ANGLES: usize = 720;
 const PLACES: usize = 401;
@@ -115,12 +132,27 @@ impl Shown<'_> {
         axes
     }
 
-    fn cloud(&self) -> Cloud {
-        if !self.look.dots || self.data.is_empty() {
-            return Cloud::default();
+    /// Most data that are shown as dots.
+    fn most_dots(&self) -> usize {
+        match self.look.points {
+            Points::Few if self.data.len() / self.m > FEW => 0,
+            Points::Few | Points::All => DOTS,
+            Points::None => 0,
         }
-        let rows = self.rows(self.data, DOTS).into_iter();
-        Cloud::new("data", "data", rows.map(|row| (significant(row[0]), significant(row[1]))))
+    }
+
+    fn cloud(&self) -> Cloud {
+        match self.most_dots() {
+            0 => Cloud::default(),
+            most => cloud(&self.rows(self.data, most)),
+        }
+    }
+
+    /// Marks of the smallest regions that hold given probabilities, on cells of these areas.
+    fn regions(&self, values: &[f32], area: impl Fn(usize) -> f64) -> Vec<Mark> {
+        let heights = levels(values, area, &REGIONS.map(|r| r.0));
+        let mark = |(at, (_, label)): (f64, (f64, &str))| Mark { at, label: label.to_string(), line: true };
+        heights.into_iter().zip(REGIONS).map(mark).collect()
     }
 
     fn densities(&self, points: Vec<f64>) -> Vec<f64> {
@@ -133,8 +165,20 @@ impl Shown<'_> {
         self.look.title.clone()
     }
 
-    fn dots_sentence(&self) -> &'static str {
-        if self.look.dots && !self.data.is_empty() { " Dots are the data." } else { "" }
+    /// What the dots are, or why there are none.
+    fn dots_sentence(&self) -> String {
+        let all = self.data.len() / self.m;
+        let shown = match self.most_dots() {
+            0 => 0,
+            most => all.div_ceil(all.div_ceil(most).max(1)),
+        };
+        match (all, shown) {
+            (0, _) => String::new(),
+            (all, 0) if self.look.points == Points::None => format!(" The {all} data points are not drawn."),
+            (all, 0) => format!(" The {all} data points are not drawn: they would hide the colours."),
+            (all, shown) if all == shown => format!(" Dots: all {all} data points."),
+            (all, shown) => format!(" Dots: {shown} of the {all} data points."),
+        }
     }
 
     /// S² as a map.
@@ -142,16 +186,18 @@ impl Shown<'_> {
         let places: Vec<(f64, f64)> = Map::points(MAP.0, MAP.1).collect();
         let point = |&(a, b): &(f64, f64)| [a.cos() * b.cos(), a.cos() * b.sin(), a.sin()];
         let values = self.densities(places.iter().flat_map(point).collect());
-        let range = range(&values, |k| places[k].0.cos());
-        let uniform = Mark { at: -(4.0 * PI).ln(), label: "uniform".to_string() };
-        let shades =
-            Shades { label: "log density (nats, per steradian)".to_string(), range: Some(range), marks: vec![uniform] };
-        let map = Map { points: self.cloud(), ..Map::new(&self.look.title, MAP.0, MAP.1, stored(&values, range)) };
+        let area = |k: usize| places[k].0.cos();
+        let range = range(&values, area);
+        let values = stored(&values, range);
+        let mut marks = self.regions(&values, area);
+        marks.push(Mark { at: -(4.0 * PI).ln(), label: "uniform".to_string(), line: false });
+        let shades = Shades { label: "log density (nats, per steradian)".to_string(), range: Some(range), marks };
+        let map = Map { points: self.cloud(), ..Map::new(&self.look.title, MAP.0, MAP.1, values) };
         let maps = Maps { maps: vec![map], shades, earth: self.look.earth, centre: self.look.centre };
         let coast = if self.look.earth { " Coastlines: Natural Earth." } else { "" };
         let caption = format!(
-            "Log density on the sphere in Mollweide's projection, which keeps areas; parallels each 30°, meridians each \
-             60°.{}{coast}",
+            "Log density on the sphere in Mollweide's projection, which preserves areas; grid lines every 30° of latitude \
+             and 60° of longitude. White contours enclose {SMALLEST}.{}{coast}",
             self.dots_sentence()
         );
         Figure::new("density", &caption, Plot::Maps(maps))
@@ -177,18 +223,13 @@ impl Shown<'_> {
         let values = self.densities(points);
         let range = range(&values, |_| 1.0);
         let field = Field { columns: PLANE, rows: PLANE, values: stored(&values, range) };
-        let heights = field.levels(&REGIONS.map(|r| r.0));
-        let mark = |(at, (_, label)): (f64, (f64, &str))| Mark { at, label: label.to_string() };
-        let marks = heights.into_iter().zip(REGIONS).map(mark).collect();
+        let marks = self.regions(&field.values, |_| 1.0);
         let mut axes = self.axes().into_iter();
         let mut axis = |[from, to]: [f64; 2]| axes.next().expect("two coordinates").over(from, to);
         let (x, y) = (axis(across), axis(up));
         let shades = Shades { label: label.to_string(), range: Some(range), marks };
         let heat = Heat { title: self.title(), x, y, field, shades, points: self.cloud(), square };
-        let caption = format!(
-            "Log density; white lines enclose the smallest regions that hold 50, 90 and 99 % of the probability.{}",
-            self.dots_sentence()
-        );
+        let caption = format!("Log density. White contours enclose {SMALLEST}.{}", self.dots_sentence());
         Figure::new("density", &caption, Plot::Heat(heat))
     }
 
@@ -208,14 +249,57 @@ impl Shown<'_> {
         };
         let range = range(&values, volume);
         let field = Field { columns: PLANE, rows: PLANE, values: stored(&values, range) };
-        let shades = Shades { range: Some(range), ..Shades::new("log density (nats, w.r.t. hyperbolic area)") };
+        let marks = self.regions(&field.values, volume);
+        let label = "log density (nats, w.r.t. hyperbolic area)".to_string();
+        let shades = Shades { label, range: Some(range), marks };
         let disk = Disk { title: self.title(), field, shades, points: self.cloud() };
         let caption = format!(
-            "Log density w.r.t. the hyperbolic area in Poincaré's disk; white lines are geodesics at right angles to the \
-             two axes, at the distances from the middle that the numbers tell.{}",
+            "Log density w.r.t. the hyperbolic area in the Poincaré disk. Faint lines are geodesics perpendicular to the two \
+             axes, labelled with their distance from the centre. White contours enclose {SMALLEST}.{}",
             self.dots_sentence()
         );
         Figure::new("density", &caption, Plot::Disk(disk))
+    }
+
+    /// S² with a line or an angle: maps at three values of it. None for other manifolds.
+    fn slices(&self) -> Option<Figure> {
+        let (sphere, line) = self.coordinates.sphere_and_line()?;
+        let shown = self.rows(if self.data.is_empty() { self.samples } else { self.data }, usize::MAX);
+        let axis = self.axes().into_iter().nth(line.shown)?;
+        let values = thirds(shown.iter().map(|row| row[line.shown]).collect())?;
+        let places: Vec<(f64, f64)> = Map::points(SMALL_MAP.0, SMALL_MAP.1).collect();
+        let point = |value: f64, &(a, b): &(f64, f64)| {
+            let mut point = vec![0.0; self.m];
+            point[sphere.first..][..3].copy_from_slice(&[a.cos() * b.cos(), a.cos() * b.sin(), a.sin()]);
+            line.put(value, &mut point);
+            point
+        };
+        let logs: Vec<Vec<f64>> = values
+            .iter()
+            .map(|third| self.densities(places.iter().flat_map(|place| point(third.middle, place)).collect()))
+            .collect();
+        let range = range(&logs.concat(), |k| places[k % places.len()].0.cos());
+        let dots = |third: &Third| -> Cloud {
+            let own = |row: &&Vec<f64>| third.holds(row[line.shown]);
+            let rows: Vec<Vec<f64>> = shown.iter().filter(own).map(|row| row[sphere.shown..][..2].to_vec()).collect();
+            if self.most_dots() == 0 || self.data.is_empty() { Cloud::default() } else { cloud(&rows) }
+        };
+        let map = |(third, logs): (&Third, &Vec<f64>)| {
+            let title = format!("{} = {}", axis.label, significant_digits(third.middle));
+            Map { points: dots(third), ..Map::new(&title, SMALL_MAP.0, SMALL_MAP.1, stored(logs, range)) }
+        };
+        let maps = values.iter().zip(&logs).map(map).collect();
+        let shades = Shades { range: Some(range), ..Shades::new("log density (nats)") };
+        let maps = Maps { maps, shades, earth: self.look.earth, centre: self.look.centre };
+        let dots = match self.most_dots() == 0 || self.data.is_empty() {
+            true => "",
+            false => " Dots: the data points of that third.",
+        };
+        let caption = format!(
+            "Log density on the sphere at the median {} of the lowest, the middle and the highest third of the data.{dots}",
+            axis.label
+        );
+        Some(Figure::new("slices", &caption, Plot::Maps(maps)))
     }
 
     /// A circle as a wind rose.
@@ -293,6 +377,14 @@ impl Shown<'_> {
         );
         Figure::new("pairs", &caption, Plot::Matrix(Matrix { title: self.title(), axes, groups, bins }))
     }
+}
+
+/// What contours enclose.
+const SMALLEST: &str = "the smallest regions that hold 50, 90 and 99 % of the probability";
+
+/// Dots at the first two coordinates of rows.
+fn cloud(rows: &[Vec<f64>]) -> Cloud {
+    Cloud::new("data", rows.iter().map(|row| (significant(row[0]), significant(row[1]))))
 }
 
 /// Radius up to which densities in Poincaré's disk are shown: distance 7.6.

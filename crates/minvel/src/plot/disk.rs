@@ -8,7 +8,7 @@ use super::cloud::Cloud;
 use super::field::Field;
 use super::panel::TITLE;
 use super::scene::{Area, Paint, SMALL, Scene, Stroke};
-use super::shades::{self, BAR, Shades, white};
+use super::shades::{self, BAR, CONTOUR, Shades, white};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::FRAC_PI_2;
 
@@ -70,6 +70,13 @@ impl Disk {
             scene.line(arc.iter().map(|&(x, y)| at(x, y)).collect(), white(70, 1.0));
             scene.line(arc.iter().map(|&(x, y)| at(y, x)).collect(), white(70, 1.0));
         }
+        for line in self.shades.lines().flat_map(|height| self.field.contours(height)) {
+            let place = |(u, v): (f64, f64)| (2.0 * u - 1.0, 2.0 * v - 1.0);
+            // Corners of the grid lie outside the disk.
+            let mut pieces = line.into_iter().map(place).collect::<Vec<_>>();
+            pieces.retain(|(x, y)| x.hypot(*y) < 1.0);
+            scene.line(pieces.into_iter().map(|(x, y)| at(x, y)).collect(), CONTOUR);
+        }
         let inside = |x: f64, y: f64| (x.hypot(y) < 1.0).then(|| at(x, y));
         scene.dots(self.points.dots(size, inside));
         for d in 1..=3 {
@@ -78,7 +85,7 @@ impl Disk {
         }
         scene.circle(disk.centre(), 0.5 * size, None, Some(Stroke::new(Paint::Ink, 1.2)));
         if !self.title.is_empty() {
-            scene.title((disk.centre().0, area.y + 20.0), &self.title);
+            scene.title((disk.centre().0, area.y + 20.0), area.width - 20.0, &self.title);
         }
         self.shades.draw(scene, area.inside(0.0, self.top() + size + 16.0, 0.0, 0.0), bounds);
     }

@@ -47,23 +47,7 @@ impl Field {
     /// The heights above which lie given shares of ∫ exp f: borders of the smallest regions of these probabilities, for
     /// a log density f. The shares rise.
     pub fn levels(&self, shares: &[f64]) -> Vec<f64> {
-        let mut heights: Vec<f64> = self.values.iter().map(|v| *v as f64).filter(|v| v.is_finite()).collect();
-        heights.sort_by(|a, b| b.total_cmp(a));
-        let Some(&top) = heights.first() else { return vec![] };
-        let total: f64 = heights.iter().map(|h| (h - top).exp()).sum();
-        let mut walk = heights.iter().scan(0.0, |mass, h| {
-            *mass += (h - top).exp() / total;
-            Some((*mass, *h))
-        });
-        let mut last = (0.0, top);
-        let mut level = |share: f64| {
-            while last.0 < share {
-                let Some(next) = walk.next() else { break };
-                last = next;
-            }
-            last.1
-        };
-        shares.iter().map(|s| level(*s)).collect()
+        levels(&self.values, |_| 1.0, shares)
     }
 
     /// Lines of a height: marching squares, with their pieces joined.
@@ -114,6 +98,31 @@ impl Field {
         let (x, y) = if upwards { (j as f64, i as f64 + t) } else { (j as f64 + t, i as f64) };
         (x / (self.columns - 1) as f64, y / (self.rows - 1) as f64)
     }
+}
+
+/// The heights above which lie given shares of Σ weight(k)·exp f_k, for log densities f_k on cells of these areas. The
+/// shares rise.
+pub fn levels(values: &[f32], weight: impl Fn(usize) -> f64, shares: &[f64]) -> Vec<f64> {
+    let known =
+        values.iter().enumerate().map(|(k, v)| (*v as f64, weight(k))).filter(|(v, w)| v.is_finite() && *w > 0.0);
+    let mut heights: Vec<(f64, f64)> = known.collect();
+    heights.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let Some(&(top, _)) = heights.first() else { return vec![] };
+    let mass = |(height, area): &(f64, f64)| area * (height - top).exp();
+    let total: f64 = heights.iter().map(mass).sum();
+    let mut walk = heights.iter().scan(0.0, |sum, cell| {
+        *sum += mass(cell) / total;
+        Some((*sum, cell.0))
+    });
+    let mut last = (0.0, top);
+    let mut level = |share: f64| {
+        while last.0 < share {
+            let Some(next) = walk.next() else { break };
+            last = next;
+        }
+        last.1
+    };
+    shares.iter().map(|s| level(*s)).collect()
 }
 
 /// An edge of the grid from a corner (row, column), upwards or to the right.

@@ -130,7 +130,11 @@ impl Grid {
         let spare = area.width - self.left() - width;
         let at = Area { x: (area.x + self.left() + 0.5 * spare).floor(), y: area.y + self.top(), width, height };
         if !self.title.is_empty() {
-            scene.title((at.centre().0, area.y + 18.0), &self.title);
+            scene.title(
+                (at.centre().0, area.y + 18.0),
+                2.0 * (area.right() - at.centre().0).min(at.centre().0 - area.x),
+                &self.title,
+            );
         }
         let [h, w, _] = self.image;
         let cell = |side: usize| shrink * (side * zoom + GAP) as f64 / FINE;

@@ -7,7 +7,7 @@ use super::cloud::Cloud;
 use super::field::Field;
 use super::panel::{self, Ticks};
 use super::scene::{Area, Scene};
-use super::shades::{self, BAR, Shades, white};
+use super::shades::{self, BAR, CONTOUR, Shades};
 use serde::{Deserialize, Serialize};
 
 /// A function of the plane.
@@ -61,11 +61,11 @@ impl Heat {
         scene.picture(shades::picture(frame.area, bounds, |u, v| self.field.at(u, 1.0 - v)));
         let shown = |x: f64, y: f64| frame.shows(x, y).then(|| frame.place(x, y));
         scene.dots(self.points.dots(frame.area.height, shown));
-        for mark in &self.shades.marks {
-            for line in self.field.contours(mark.at) {
+        for height in self.shades.lines() {
+            for line in self.field.contours(height) {
                 let Area { x, width, height, .. } = frame.area;
                 let place = |(u, v): (f64, f64)| (x + u * width, frame.area.bottom() - v * height);
-                scene.line(line.into_iter().map(place).collect(), white(225, 1.2));
+                scene.line(line.into_iter().map(place).collect(), CONTOUR);
             }
         }
         frame.rule(scene, Ticks::Outside);

@@ -4,9 +4,10 @@
 
 use super::cloud::Cloud;
 use super::coastline;
+use super::field::{Contour, Field};
 use super::mollweide::{project, unproject};
 use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke, text_width};
-use super::shades::{self, BAR, Shades, white};
+use super::shades::{self, BAR, CONTOUR, Shades, white};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -60,6 +61,21 @@ impl Map {
         let latitude = move |i: usize| PI * (i as f64 + 0.5) / latitudes as f64 - FRAC_PI_2;
         let longitude = move |j: usize| 2.0 * PI * (j as f64 + 0.5) / longitudes as f64 - PI;
         (0..latitudes).flat_map(move |i| (0..longitudes).map(move |j| (latitude(i), longitude(j))))
+    }
+
+    /// Lines of a height as (longitude, latitude) in degrees, without jumps.
+    fn contours(&self, height: f64) -> Vec<Contour> {
+        let (rows, columns) = (self.latitudes, self.longitudes);
+        if rows < 2 {
+            return vec![];
+        }
+        // The first meridian once more behind the last one: the sphere closes.
+        let around = |row: &[f32]| row.iter().chain(row.first()).copied().collect::<Vec<f32>>();
+        let values = self.values.chunks(columns).flat_map(around).collect();
+        let field = Field { columns: columns + 1, rows, values };
+        let half = [180.0 / columns as f64, 90.0 / rows as f64];
+        let place = |(u, v): (f64, f64)| (360.0 * u - 180.0 + half[0], (180.0 - 2.0 * half[1]) * v - 90.0 + half[1]);
+        field.contours(height).into_iter().map(|line| line.into_iter().map(place).collect()).collect()
     }
 
     /// Between the four numbers around a place; around the back, and not beyond the poles.
@@ -152,7 +168,7 @@ impl Maps {
         let width = self.map_width(area.width);
         for (map, part) in self.maps.iter().zip(area.columns(self.maps.len())) {
             let place = Area { x: part.x + self.margin(), y: part.y + self.top(), width, height: 0.5 * width };
-            scene.title((place.centre().0, part.y + 20.0), &map.title);
+            scene.title((place.centre().0, part.y + 20.0), part.width - 8.0, &map.title);
             let sheet = Sheet { area: place, centre: self.centre };
             scene.picture(shades::picture(place, bounds, |u, v| {
                 let (x, y) = (4.0 * u - 2.0, 1.0 - 2.0 * v);
@@ -165,6 +181,9 @@ impl Maps {
                 for piece in coastline::lines().iter().flat_map(|line| sheet.pieces(line)) {
                     scene.line(piece, white(185, 0.9));
                 }
+            }
+            for line in self.shades.lines().flat_map(|height| map.contours(height)) {
+                sheet.pieces(&line).into_iter().for_each(|piece| scene.line(piece, CONTOUR));
             }
             let side = 0.7 * width;
             scene.dots(map.points.dots(side, |x, y| Some(sheet.at(y, sheet.east(x)))));

@@ -6,7 +6,7 @@ use super::axis::{Axis, Ruler};
 use super::bars::{Bins, fill};
 use super::colour;
 use super::panel::TITLE;
-use super::scene::{Anchor, Area, Dots, Paint, SMALL, Scene, Stroke, TEXT, text_width};
+use super::scene::{Anchor, Area, Dots, Paint, SMALL, Scene, Stroke, TEXT, shortened, text_width};
 use super::series::{Key, Sample, legend, legend_height};
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ impl Matrix {
         }
         for (i, axis) in self.axes.iter().enumerate() {
             let (first, lowest) = (corner(i, 0), corner(k - 1, i));
-            let label = shortened(&axis.label, TEXT - 1.0, cell);
+            let label = shortened(&axis.label, cell, |t| text_width(t, TEXT - 1.0));
             scene.upward((first.x - 44.0, first.centre().1), &label, TEXT - 1.0);
             scene.text((lowest.centre().0, lowest.bottom() + 35.0), &label, TEXT - 1.0, Anchor::Middle);
             let across = axis.ruler(self.column(i), (lowest.x, lowest.right()));
@@ -114,7 +114,7 @@ impl Matrix {
             }
         }
         if !self.title.is_empty() {
-            scene.title((left + 0.5 * side, area.y + 20.0), &self.title);
+            scene.title((left + 0.5 * side, area.y + 20.0), side + LEFT, &self.title);
         }
         let y = area.y + self.top() + side + BELOW;
         legend(scene, &self.keys(), Area { x: area.x + 20.0, y, width: area.width - 30.0, height: area.bottom() - y });
@@ -164,16 +164,6 @@ fn numbers(ruler: Ruler, count: usize, between: (f64, f64), size: impl Fn(&str) 
     };
     let count = count.max(1);
     (count..=4 * count).map(shown).find(|ticks| apart(ticks)).unwrap_or_else(|| shown(count))
-}
-
-/// A text that fits, cut off if it must be.
-fn shortened(text: &str, size: f64, room: f64) -> String {
-    if text_width(text, size) <= room {
-        return text.to_string();
-    }
-    let ends: Vec<usize> = text.char_indices().map(|(end, _)| end).collect();
-    let cut = |end: &usize| format!("{}…", text[..*end].trim_end());
-    ends.iter().rev().map(cut).find(|text| text_width(text, size) <= room).unwrap_or_default()
 }
 
 /// One group's points in a cell.

@@ -1,7 +1,7 @@
 //! The frame of a plot with two axes: grid, ticks, numbers, labels, title.
 
 use super::axis::{Axis, Ruler, Tick};
-use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke, TEXT, text_width};
+use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke, TEXT, shortened, text_width};
 
 /// Height of a title.
 pub const TITLE: f64 = 26.0;
@@ -85,10 +85,12 @@ impl Panel {
     /// Labels of the axes, and the title.
     pub fn name(&self, scene: &mut Scene, area: Area, title: &str, (x, y): (&str, &str)) {
         let (middle, centre) = self.area.centre();
-        scene.text((middle, self.area.bottom() + 38.0), x, TEXT, Anchor::Middle);
-        scene.upward((area.x + 17.0, centre), y, TEXT);
+        let fits = |text: &str, room: f64| shortened(text, room, |t| text_width(t, TEXT));
+        let room = 2.0 * (area.right() - middle).min(middle - area.x) - 8.0;
+        scene.text((middle, self.area.bottom() + 38.0), &fits(x, room), TEXT, Anchor::Middle);
+        scene.upward((area.x + 17.0, centre), &fits(y, self.area.height + 40.0), TEXT);
         if !title.is_empty() {
-            scene.title((middle, area.y + 18.0), title);
+            scene.title((middle, area.y + 18.0), room, title);
         }
     }
 

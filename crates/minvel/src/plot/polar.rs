@@ -103,7 +103,7 @@ impl Polar {
         }
         scene.text((centre.0, centre.1 + 4.0), &self.label, SMALL, Anchor::Middle);
         if !self.title.is_empty() {
-            scene.title((centre.0, area.y + 20.0), &self.title);
+            scene.title((centre.0, area.y + 20.0), area.width - 20.0, &self.title);
         }
         let below = Area { x: area.x + 20.0, y: area.bottom() - names - 4.0, width: area.width - 30.0, height: names };
         legend(scene, &self.keys(), below);

@@ -112,7 +112,7 @@ impl Rose {
         self.numbers(scene, &rings.iter().map(|t| (t.place, t.label.clone())).collect::<Vec<_>>(), &radius, &at);
         scene.circle(centre, HOLE * reach, None, Some(Stroke::new(Paint::Ink, 1.0)));
         if !self.title.is_empty() {
-            scene.title((centre.0, area.y + 20.0), &self.title);
+            scene.title((centre.0, area.y + 20.0), area.width - 20.0, &self.title);
         }
         scene.remark((centre.0, area.bottom() - names - 14.0), &self.label, SMALL, Anchor::Middle);
         let below = Area { x: area.x + 20.0, y: area.bottom() - names - 4.0, width: area.width - 30.0, height: names };

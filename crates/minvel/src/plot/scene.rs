@@ -229,19 +229,11 @@ impl Scene {
         self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint, rim: None }));
     }
 
-    /// A title: bold, centred.
-    pub fn title(&mut self, at: (f64, f64), text: &str) {
-        let (text, paint, anchor) = (text.to_string(), Paint::Ink, Anchor::Middle);
-        self.shapes.push(Shape::Text(Text {
-            at,
-            text,
-            size: TEXT + 1.0,
-            anchor,
-            bold: true,
-            upward: false,
-            paint,
-            rim: None,
-        }));
+    /// A title: bold, centred, and shortened to the room that it has around its point.
+    pub fn title(&mut self, at: (f64, f64), room: f64, text: &str) {
+        let size = TEXT + 1.0;
+        let (text, paint, anchor) = (shortened(text, room, |t| font::width(t, size, true)), Paint::Ink, Anchor::Middle);
+        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: true, upward: false, paint, rim: None }));
     }
 
     /// Text that runs upwards, centred.
@@ -274,6 +266,21 @@ impl Scene {
         let (text, paint) = (text.to_string(), Paint::Soft);
         self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint, rim: None }));
     }
+}
+
+/// A text that is no wider than its room: the middle of a longer one is left out, since names differ at both ends.
+pub fn shortened(text: &str, room: f64, width: impl Fn(&str) -> f64) -> String {
+    if width(text) <= room {
+        return text.to_string();
+    }
+    let letters: Vec<char> = text.chars().collect();
+    let keep = |count: usize| {
+        let (head, tail) = (count.div_ceil(2), count / 2);
+        let first: String = letters[..head].iter().collect();
+        let last: String = letters[letters.len() - tail..].iter().collect();
+        format!("{}…{}", first.trim_end(), last.trim_start())
+    };
+    (0..letters.len()).rev().map(keep).find(|text| width(text) <= room).unwrap_or_default()
 }
 
 /// Width of a line of text.

@@ -1,7 +1,7 @@
 //! Curves with bands, and the legend that names them.
 
 use super::colour;
-use super::scene::{Anchor, Area, Dots, Paint, Scene, Stroke, TEXT, text_width};
+use super::scene::{Anchor, Area, Dots, Paint, Scene, Stroke, TEXT, shortened, text_width};
 use serde::{Deserialize, Serialize};
 
 /// A point of a curve and, where known, the band around it.
@@ -148,7 +148,7 @@ impl Key {
         Key { sample, series: Series::new(name, method) }
     }
 
-    fn draw(&self, scene: &mut Scene, (x, y): (f64, f64)) {
+    fn draw(&self, scene: &mut Scene, (x, y): (f64, f64), room: f64) {
         let colour = colour::of_method(&self.series.method);
         match self.sample {
             Sample::Line { marked } => {
@@ -166,7 +166,8 @@ impl Key {
                 scene.dots(Dots { at: at.to_vec(), radius: 2.6, colour, opacity: 215 });
             }
         }
-        scene.text((x + SAMPLE + 6.0, y + 0.36 * TEXT), &self.series.name, TEXT, Anchor::Start);
+        let name = shortened(&self.series.name, room - SAMPLE - 6.0, |t| text_width(t, TEXT));
+        scene.text((x + SAMPLE + 6.0, y + 0.36 * TEXT), &name, TEXT, Anchor::Start);
     }
 }
 
@@ -177,7 +178,7 @@ pub(super) const PATCH: u8 = 90;
 fn rows(keys: &[Key], width: f64) -> Vec<(Vec<(usize, f64)>, f64)> {
     let mut rows: Vec<(Vec<(usize, f64)>, f64)> = vec![];
     for (i, key) in keys.iter().enumerate() {
-        let need = SAMPLE + 6.0 + text_width(&key.series.name, TEXT);
+        let need = (SAMPLE + 6.0 + text_width(&key.series.name, TEXT)).min(width);
         match rows.last_mut() {
             Some((row, used)) if *used + GAP + need <= width => {
                 row.push((i, *used + GAP));
@@ -199,7 +200,7 @@ pub(super) fn legend(scene: &mut Scene, keys: &[Key], area: Area) {
     for (r, (row, width)) in rows(keys, area.width).iter().enumerate() {
         let y = area.y + (r as f64 + 0.5) * ROW;
         for &(i, offset) in row {
-            keys[i].draw(scene, (area.x + 0.5 * (area.width - width) + offset, y));
+            keys[i].draw(scene, (area.x + 0.5 * (area.width - width) + offset, y), area.width);
         }
     }
 }

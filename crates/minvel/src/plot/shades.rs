@@ -12,6 +12,13 @@ pub struct Mark {
     pub at: f64,
     /// What it is.
     pub label: String,
+    /// Whether a white line of this height is drawn over the colours.
+    #[serde(default = "drawn")]
+    pub line: bool,
+}
+
+fn drawn() -> bool {
+    true
 }
 
 /// What the colours of a figure measure.
@@ -36,6 +43,11 @@ impl Shades {
     /// A scale over all numbers.
     pub fn new(label: &str) -> Self {
         Shades { label: label.to_string(), range: None, marks: vec![] }
+    }
+
+    /// Heights at which lines are drawn.
+    pub(super) fn lines(&self) -> impl Iterator<Item = f64> {
+        self.marks.iter().filter(|mark| mark.line).map(|mark| mark.at)
     }
 
     /// Lowest and highest number shown.
@@ -100,6 +112,9 @@ pub(super) fn picture(area: Area, bounds: [f64; 2], value: impl Fn(f64, f64) -> 
     };
     Picture { area, columns, rows, pixels: (0..columns * rows).map(pixel).collect() }
 }
+
+/// Lines of equal height over colours.
+pub(super) const CONTOUR: Stroke = Stroke { paint: Paint::Glass([255; 3], 225), width: 1.2, dashes: vec![] };
 
 /// White lines over colours: grids (faint) and coasts.
 pub(super) fn white(opacity: u8, width: f64) -> Stroke {

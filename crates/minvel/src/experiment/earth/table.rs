@@ -172,6 +172,6 @@ impl Table {
              errors; the published ± is taken for a standard error, its splits are others."
         );
         let axis = Axis::linear("negative log-likelihood per test row (nats)");
-        Figure::new(self.set.name, &caption, Plot::Ranking(Ranking { title: title.to_string(), x: axis, entries }))
+        Figure::new(self.set.name, &caption, Plot::Ranking(Ranking::new(title, axis, entries)))
     }
 }

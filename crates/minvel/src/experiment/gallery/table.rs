@@ -19,5 +19,5 @@ pub(in crate::experiment) fn beside_paper(
             entries.push(Entry::new("the paper's", "paper", theirs));
         }
     }
-    Plot::Ranking(Ranking { title: String::new(), x: Axis::linear(label), entries })
+    Plot::Ranking(Ranking::new("", Axis::linear(label), entries))
 }

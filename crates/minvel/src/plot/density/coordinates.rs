@@ -30,6 +30,21 @@ impl Coordinates {
         self.spaces.iter().flatten().any(|own| *own == space)
     }
 
+    /// S² beside a single line or angle: where each is among the numbers of a point, and among those shown.
+    pub fn sphere_and_line(&self) -> Option<(Place, Place)> {
+        let [one, two] = self.spaces.as_deref()? else { return None };
+        let places = [
+            Place { space: *one, first: 0, shown: 0 },
+            Place { space: *two, first: one.ambient(), shown: axes(*one).len() },
+        ];
+        let line = |space: Space| matches!(space, Space::Euclidean(1) | Space::Torus(1) | Space::Sphere(1));
+        match places {
+            [sphere, other] if sphere.space == Space::Sphere(2) && line(other.space) => Some((sphere, other)),
+            [other, sphere] if sphere.space == Space::Sphere(2) && line(other.space) => Some((sphere, other)),
+            _ => None,
+        }
+    }
+
     /// The coordinates that are shown, with the ranges they have by nature.
     pub fn axes(&self) -> Vec<Axis> {
         match &self.spaces {
@@ -48,6 +63,28 @@ impl Coordinates {
             coordinates(*space, own)
         };
         spaces.iter().flat_map(take).collect()
+    }
+}
+
+/// A factor of a product.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    space: Space,
+    /// Its first number in a point.
+    pub first: usize,
+    /// Its first number among those shown.
+    pub shown: usize,
+}
+
+impl Place {
+    /// Puts the value that is shown of a line or angle into a point.
+    pub fn put(&self, shown: f64, point: &mut [f64]) {
+        let angle = shown.to_radians();
+        match self.space {
+            Space::Sphere(1) => point[self.first..][..2].copy_from_slice(&[angle.cos(), angle.sin()]),
+            Space::Torus(1) => point[self.first] = angle,
+            _ => point[self.first] = shown,
+        }
     }
 }
 

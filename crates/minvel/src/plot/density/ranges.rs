@@ -19,10 +19,10 @@ pub(super) fn range(logs: &[f64], weight: impl Fn(usize) -> f64) -> [f64; 2] {
     [round(low.max(bottom)).min(round(top) - 0.1), round(top)]
 }
 
-/// Hundredths of a nat are more than a colour shows; what is far below its range is put just below.
+/// Thousandths of a nat are more than colours and contours show; what is far below its range is put just below.
 pub(super) fn stored(logs: &[f64], [low, high]: [f64; 2]) -> Vec<f32> {
     let floor = low - 0.5 * (high - low);
-    logs.iter().map(|l| ((100.0 * if l.is_nan() { floor } else { l.max(floor) }).round() / 100.0) as f32).collect()
+    logs.iter().map(|l| ((1000.0 * if l.is_nan() { floor } else { l.max(floor) }).round() / 1000.0) as f32).collect()
 }
 
 /// Six digits.
@@ -43,6 +43,37 @@ pub(super) fn spread(mut values: Vec<f64>, margin: f64) -> [f64; 2] {
     let (low, high) = (at(0.002), at(0.998));
     let room = if high > low { margin * (high - low) } else { 0.5 * low.abs().max(1.0) };
     [low - room, high + room]
+}
+
+/// A third of the data along a line.
+pub(super) struct Third {
+    /// From where to where.
+    pub from: f64,
+    pub to: f64,
+    /// Its median.
+    pub middle: f64,
+}
+
+impl Third {
+    /// Whether a value belongs to it.
+    pub fn holds(&self, value: f64) -> bool {
+        (self.from..=self.to).contains(&value)
+    }
+}
+
+/// The lowest, the middle and the highest third of values; none where there are no values.
+pub(super) fn thirds(mut values: Vec<f64>) -> Option<[Third; 3]> {
+    values.retain(|x| x.is_finite());
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    let at = |sixths: usize| values[sixths * last / 6];
+    Some([0, 2, 4].map(|k| Third { from: at(k), to: at(k + 2), middle: at(k + 1) }))
+}
+
+/// A number as text, with three digits.
+pub(super) fn significant_digits(x: f64) -> String {
+    let digits = if x == 0.0 { 0 } else { (2 - x.abs().log10().floor() as i32).clamp(0, 12) };
+    format!("{x:.*}", digits as usize).replace('-', "−")
 }
 
 /// Distance of the quartiles over the shortest interval that holds a quarter, for a normal law: 0.6745/0.3186.
