@@ -1,30 +1,45 @@
-//! `minvel sample`: new points of a fitted density.
+//! `minvel sample`: new points of a fitted density, or new images of a trained auto-encoder.
 
 use crate::Failure;
+use crate::model::{Album, Kind, Place};
 use clap::Args;
+use minvel::Error;
 use minvel::data::{check_name, write_table};
 use minvel::fit::Folder;
 use minvel::train::Desk;
 use std::path::PathBuf;
 
-/// Draw points of a fitted density, in the units and layout of its data.
+/// Draw from a model: points of a fitted density, or images of a trained auto-encoder.
 ///
-/// Each row is the end of a chain of its own: 20 proposals of the kernels, which are exact draws, each accepted or not for
-/// the correction. Without correction the draws are exact.
+/// Of a density: points in the units and layout of its data, as a table. Each row is the end of a chain of its own: 20
+/// proposals of the kernels, which are exact draws, each accepted or not for the correction. Without correction the draws
+/// are exact.
+///
+/// Of an auto-encoder: images for codes of the prior (mean pixels), as PNG files. The first 64 for the seed of the training,
+/// which is the default, are those of its figure.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel sample runs/quakes --out points.csv                    1000 points of a fitted density
+  minvel sample runs/train-wae -n 64 --out pictures             64 images of a trained auto-encoder
+  minvel sample runs/train-wae -n 256 --grid all.png --seed 2   one picture of 256 others")]
 pub struct Arguments {
-    /// Folder of the fit.
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
-    /// How many points.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 1000)]
-    number: usize,
-    /// File to write: .csv, .tsv (.gz), .parquet or .npy.
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
-    /// Seed: the same points for the same seed.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    /// Folder of a fit or of a training, or the model file of a training.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// How many [default: 1000 points, 64 images].
+    #[arg(short = 'n', long, value_name = "N")]
+    number: Option<usize>,
+    /// Table to write (.csv, .tsv, also .gz, .parquet or .npy); for images a folder, new or empty.
+    #[arg(long, value_name = "FILE|DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    album: Album,
+    /// Seed: the same points or images for the same seed [default: 1; for images that of the training].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    place: Place,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -32,29 +47,61 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    check_name(&arguments.out).map_err(Failure::Input)?;
-    let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let drawn = model.sample(arguments.number, arguments.seed, &Desk::bare());
+    match Kind::of(&arguments.model).map_err(Failure::Input)? {
+        Kind::Density(folder) => points(arguments, &folder),
+        Kind::Autoencoder => images(arguments),
+    }
+}
+
+fn points(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
+    let Some(out) = &arguments.out else {
+        return Err(Failure::Input(Error::config("say where the points go: --out FILE")));
+    };
+    arguments.place.is_for_densities().map_err(Failure::Input)?;
+    arguments.album.is_for_densities().map_err(Failure::Input)?;
+    check_name(out).map_err(Failure::Input)?;
+    let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
+    let number = arguments.number.unwrap_or(1000);
+    let drawn = model.sample(number, arguments.seed.unwrap_or(1), &Desk::bare());
     let columns = coordinates.table(&drawn.points).map_err(Failure::Input)?;
-    write_table(&arguments.out, &columns).map_err(Failure::Work)?;
+    write_table(out, &columns).map_err(Failure::Work)?;
     match arguments.json {
         true => {
             let all = serde_json::json!({
-                "rows": arguments.number, "acceptance": drawn.acceptance, "moved": drawn.moved,
-                "importance_efficiency": model.log_z().efficiency, "out": arguments.out,
+                "rows": number, "acceptance": drawn.acceptance, "moved": drawn.moved,
+                "importance_efficiency": model.log_z().efficiency, "out": out,
             });
             say!("{all}");
         }
         false => {
             say!(
-                "{} points; acceptance {:.2}, {:.1} % of the chains moved; importance weights {:.0} % efficient",
-                arguments.number,
+                "{number} points; acceptance {:.2}, {:.1} % of the chains moved; importance weights {:.0} % efficient",
                 drawn.acceptance,
                 100.0 * drawn.moved,
                 100.0 * model.log_z().efficiency
             );
-            say!("Written: {}", arguments.out.display());
+            say!("Written: {}", out.display());
         }
     }
+    Ok(())
+}
+
+fn images(arguments: &Arguments) -> Result<(), Failure> {
+    let out = arguments.out.as_deref();
+    let number = arguments.number.unwrap_or(64);
+    if number == 0 {
+        return Err(Failure::Input(Error::config("-n must be at least 1")));
+    }
+    arguments.album.check(out).map_err(Failure::Input)?;
+    let mut codec = arguments.place.codec(&arguments.model).map_err(Failure::Input)?;
+    let seed = arguments.seed.unwrap_or(codec.card.seed);
+    let pixels = codec.sample(number, seed, &arguments.place.desk());
+    let written = arguments.album.write(out, codec.card.image, &pixels)?;
+    if arguments.json {
+        say!("{}", serde_json::json!({ "images": number, "seed": seed, "written": written }));
+        return Ok(());
+    }
+    say!("{number} images, seed {seed}");
+    written.iter().for_each(|path| say!("Written: {}", path.display()));
     Ok(())
 }

@@ -96,6 +96,21 @@ impl Config {
         toml::to_string(&self.table).expect("a table is TOML")
     }
 
+    /// The settings that it states, as `table.key`.
+    pub fn keys(&self) -> Vec<String> {
+        fn below(table: &Table, prefix: &str, keys: &mut Vec<String>) {
+            for (key, value) in table {
+                match value {
+                    Value::Table(inner) => below(inner, &format!("{prefix}{key}."), keys),
+                    _ => keys.push(format!("{prefix}{key}")),
+                }
+            }
+        }
+        let mut keys = vec![];
+        below(&self.table, "", &mut keys);
+        keys
+    }
+
     fn merge(&mut self, change: &Table, prefix: &str) -> Result<(), Error> {
         merge(&mut self.table, change, prefix)
     }
