@@ -158,8 +158,7 @@ impl Suiting<'_> {
         let steps = (200 * training / batch).clamp(3_000, most);
         let dimension = match training {
             _ if !conv => 8,
-            0..500 => 8,
-            500..5_000 => 16,
+            0..5_000 => 16,
             5_000..20_000 => 32,
             _ => 64,
         };
@@ -193,7 +192,8 @@ impl Suiting<'_> {
         let why = if conv { "usual with convolutions" } else { "as in the paper" };
         say("model.activation", format!("{:?}", if conv { "relu" } else { "tanh" }), why);
         say("model.latent", format!("\"sphere:{dimension}\""), &pictures);
-        say("model.rate", if conv { "3e-4" } else { "1e-3" }.into(), "of RMSProp");
+        let rate = if conv && steps > 10_000 { "3e-4" } else { "1e-3" };
+        say("model.rate", rate.into(), "of RMSProp");
         say("model.batch", batch.to_string(), &pictures);
         let epochs = steps * batch / training.max(1);
         say("model.iterations", steps.to_string(), &format!("{epochs} times through {training} training pictures"));
@@ -274,7 +274,11 @@ impl Suiting<'_> {
 
 /// Channels of the convolutions: doubled while the side is halved, down to 4 or an odd side.
 fn filters(side: usize, training: usize) -> Vec<usize> {
-    let first = if training < 10_000 { 32 } else { 64 };
+    let first = match training {
+        0..1_000 => 16,
+        1_000..10_000 => 32,
+        _ => 64,
+    };
     let halvings = (1..).take_while(|k| side.is_multiple_of(1 << k) && side >> k >= 4);
     halvings.map(|k| first << (k - 1)).collect()
 }
