@@ -1,17 +1,20 @@
 //! `minvel inspect`: what a model is made of.
 
+mod network;
+
 use crate::Failure;
+use crate::model;
 use clap::Args;
 use minvel::density::Kind;
 use minvel::fit::Folder;
 use std::path::PathBuf;
 
-/// Say what a fitted density is made of: kernels, correction, log Z, settings.
+/// Describe a model: kernels, correction and log Z of a fitted density; codes, networks and training of an auto-encoder.
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of the fit.
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    /// Folder of a fit or of a training, or the model file of a training.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -19,7 +22,14 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
+    match model::Kind::of(&arguments.model).map_err(Failure::Input)? {
+        model::Kind::Density(folder) => density(arguments, &folder),
+        model::Kind::Autoencoder => network::run(&arguments.model, arguments.json),
+    }
+}
+
+fn density(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
+    let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
     let settings = model.settings();
     if arguments.json {
         let all = serde_json::json!({

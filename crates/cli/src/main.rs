@@ -8,12 +8,15 @@ mod out;
 mod claims;
 mod compare;
 mod data;
+mod decode;
 mod devices;
+mod encode;
 mod evaluate;
 mod fid;
 mod fit;
 mod grid;
 mod inspect;
+mod model;
 mod place;
 mod plot;
 mod progress;
@@ -36,7 +39,7 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Begin with:
   minvel fit quakes.csv --out quakes     a density, a map and an honest score from a file of points
-  minvel train vae --quick               an auto-encoder of digits with codes on a sphere
+  minvel train wae photos                an auto-encoder of your pictures with codes on a sphere
   minvel reproduce synthetic --quick     the experiments of the paper, in minutes")]
 struct Arguments {
     #[command(subcommand)]
@@ -52,6 +55,8 @@ enum Command {
     Compare(compare::Arguments),
     Grid(grid::Arguments),
     Fid(fid::Arguments),
+    Encode(encode::Arguments),
+    Decode(decode::Arguments),
     Plot(plot::Arguments),
     Report(report::Arguments),
     Inspect(inspect::Arguments),
@@ -102,6 +107,8 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Grid(arguments) => grid::run(&arguments),
         Command::Fid(arguments) => fid::run(&arguments),
+        Command::Encode(arguments) => encode::run(&arguments),
+        Command::Decode(arguments) => decode::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),

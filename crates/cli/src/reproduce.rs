@@ -47,7 +47,7 @@ pub struct Arguments {
 pub struct How {
     /// Smaller samples and shorter trainings.
     #[arg(long)]
-    quick: bool,
+    pub quick: bool,
     /// Trainings of each kind; their scatter gives the ±.
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
@@ -65,16 +65,16 @@ pub struct How {
     out: Option<PathBuf>,
     /// Go on with an interrupted run, with its experiments, settings and precision.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "precision", "out", "set", "config"])]
-    resume: Option<PathBuf>,
+    pub resume: Option<PathBuf>,
     /// With --resume: report what is finished, and begin nothing.
     #[arg(long)]
     partial: bool,
     /// Change a setting of the experiment's TOML, as rate=1e-3 or learning.batch=500; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    pub set: Vec<String>,
     /// Settings from a TOML file instead of the built-in ones, for one experiment.
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// Seconds between two checkpoints.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
     save_every: f64,
@@ -193,7 +193,7 @@ fn new_request(entries: &[&'static Entry], name: &str, arguments: &How) -> Resul
 }
 
 /// Settings: the file's, then the quick ones, then those of the command line.
-fn resolved(entry: &Entry, arguments: &How, names: &[&str]) -> Result<Config, Error> {
+pub fn resolved(entry: &Entry, arguments: &How, names: &[&str]) -> Result<Config, Error> {
     let mut config = entry.config()?;
     if let Some(path) = &arguments.config {
         config = config.overlay(&Config::parse(&path.display().to_string(), &file::read_text(path)?)?)?;

@@ -1,35 +1,49 @@
-//! `minvel sample`: new points of a fitted density.
+//! `minvel sample`: new points of a fitted density, or new images of a trained auto-encoder.
 
 use crate::Failure;
+use crate::model::{Album, Kind, Place};
 use crate::progress::Bars;
 use crate::target::Target;
 use clap::Args;
+use minvel::Error;
 use minvel::data::encode_table;
 use minvel::fit::Folder;
 use minvel::train::Desk;
 use std::path::PathBuf;
 
-/// Draw points of a fitted density, in the units and layout of its data.
+/// Draw from a model: points of a fitted density, or images of a trained auto-encoder.
 ///
-/// Each row is the end of a chain of its own: 20 proposals of the kernels, which are exact draws, each accepted or not for
-/// the correction. Without correction the draws are exact. Axes are given by one of their ends, that of the upper half.
+/// Of a density: points in the units and layout of its data, as a table. Each row is the end of a chain of its own: 20
+/// proposals of the kernels, which are exact draws, each accepted or not for the correction. Without correction the draws
+/// are exact. Axes are given by one of their ends, that of the upper half.
+///
+/// Of an auto-encoder: images for codes of the prior (mean pixels), as PNG files. The first 64 for the seed of the training,
+/// which is the default, are those of its figure.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel sample quakes -n 10000 --out new.csv
-  minvel sample quakes -n 100 --out - | minvel score quakes - --out -")]
+  minvel sample runs/quakes --out points.csv                    1000 points of a fitted density
+  minvel sample runs/quakes -n 100 --out - | minvel score runs/quakes - --out -
+  minvel sample runs/train-wae -n 64 --out pictures             64 images of a trained auto-encoder
+  minvel sample runs/train-wae -n 256 --grid all.png --seed 2   one picture of 256 others")]
 pub struct Arguments {
-    /// Folder of the fit.
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
-    /// How many points.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 1000)]
-    number: usize,
+    /// Folder of a fit or of a training, or the model file of a training.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// How many [default: 1000 points, 64 images].
+    #[arg(short = 'n', long, value_name = "N")]
+    number: Option<usize>,
+    /// Table to write (.csv, .tsv, also .gz, .parquet or .npy; - for CSV on standard output); for images a folder, new or
+    /// empty.
+    #[arg(long, value_name = "FILE|DIR")]
+    out: Option<PathBuf>,
     #[command(flatten)]
-    target: Target,
-    /// Seed: the same points for the same seed.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    album: Album,
+    /// Seed: the same points or images for the same seed [default: 1; for images that of the training].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    place: Place,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -37,35 +51,66 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    arguments.target.check(arguments.json).map_err(Failure::Input)?;
-    let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
+    match Kind::of(&arguments.model).map_err(Failure::Input)? {
+        Kind::Density(folder) => points(arguments, &folder),
+        Kind::Autoencoder => images(arguments),
+    }
+}
+
+fn points(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
+    let Some(out) = &arguments.out else {
+        return Err(Failure::Input(Error::config("say where the points go: --out FILE")));
+    };
+    let target = Target { out: out.clone() };
+    arguments.place.is_for_densities().map_err(Failure::Input)?;
+    arguments.album.is_for_densities().map_err(Failure::Input)?;
+    target.check(arguments.json).map_err(Failure::Input)?;
+    let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
     let bars = Bars::new("sample");
     let desk = Desk::watched(&bars, crate::stop::on_signal());
-    let draw = || model.sample(arguments.number, arguments.seed, &desk);
-    let rows = model.rows_of_draws(arguments.number);
-    let drawn = desk.stage("sampling", rows, "proposals", draw).map_err(Failure::of_work)?;
+    let number = arguments.number.unwrap_or(1000);
+    let draw = || model.sample(number, arguments.seed.unwrap_or(1), &desk);
+    let drawn = desk.stage("sampling", model.rows_of_draws(number), "proposals", draw).map_err(Failure::of_work)?;
     let columns = coordinates.table(&drawn.points).map_err(Failure::Input)?;
-    let table = || encode_table(&arguments.target.out, &columns);
-    let bytes = desk.stage("writing", 0, "rows", table).map_err(Failure::of_work)?;
+    let bytes = desk.stage("writing", 0, "rows", || encode_table(out, &columns)).map_err(Failure::of_work)?;
     bars.finish();
-    arguments.target.put(&bytes)?;
+    target.put(&bytes)?;
     match arguments.json {
         true => {
             let all = serde_json::json!({
-                "rows": arguments.number, "acceptance": drawn.acceptance, "moved": drawn.moved,
-                "importance_efficiency": model.log_z().efficiency, "out": arguments.target.out,
+                "rows": number, "acceptance": drawn.acceptance, "moved": drawn.moved,
+                "importance_efficiency": model.log_z().efficiency, "out": out,
             });
             say!("{all}");
         }
         false => {
-            arguments.target.say(&format!(
-                "{} points; acceptance {:.2}, {:.1} % of the chains moved; importance weights {:.0} % efficient",
-                arguments.number,
+            target.say(&format!(
+                "{number} points; acceptance {:.2}, {:.1} % of the chains moved; importance weights {:.0} % efficient",
                 drawn.acceptance,
                 100.0 * drawn.moved,
                 100.0 * model.log_z().efficiency
             ));
         }
     }
+    Ok(())
+}
+
+fn images(arguments: &Arguments) -> Result<(), Failure> {
+    let out = arguments.out.as_deref();
+    let number = arguments.number.unwrap_or(64);
+    if number == 0 {
+        return Err(Failure::Input(Error::config("-n must be at least 1")));
+    }
+    arguments.album.check(out).map_err(Failure::Input)?;
+    let mut codec = arguments.place.codec(&arguments.model).map_err(Failure::Input)?;
+    let seed = arguments.seed.unwrap_or(codec.card.seed);
+    let pixels = codec.sample(number, seed, &arguments.place.desk());
+    let written = arguments.album.write(out, codec.card.image, &pixels)?;
+    if arguments.json {
+        say!("{}", serde_json::json!({ "images": number, "seed": seed, "written": written }));
+        return Ok(());
+    }
+    say!("{number} images, seed {seed}");
+    written.iter().for_each(|path| say!("Written: {}", path.display()));
     Ok(())
 }

@@ -4,18 +4,22 @@ mod lenet;
 
 use crate::{Failure, reproduce};
 use clap::{Args, Subcommand};
-use minvel::experiment::{self, Entry};
+use minvel::experiment::{self, Choices, Config, Entry};
+use minvel::{Error, file};
+use std::path::Path;
 
 /// Train an auto-encoder of images with codes on a manifold, or the network that judges its digits.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
+  minvel train wae photos                                pictures of your own; settings that suit them are chosen
   minvel train vae --quick                               digits in two minutes
   minvel train vae --set model.latent=hyperbolic:4       codes in hyperbolic space
   minvel train vae --set model.posterior=explicit --set model.matching.kind=divergence
   minvel train wae --config mine.toml --device cuda      settings of a file, on a GPU
   minvel train vae --resume runs/train-vae               go on after Ctrl-C or a power cut
   minvel train lenet                                     the features that FID compares on MNIST
+Use a trained model with minvel encode, decode, sample and inspect.
 All settings with their meaning: minvel train vae --help and minvel train wae --help.")]
 pub struct Arguments {
     #[command(subcommand)]
@@ -24,14 +28,18 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// A variational auto-encoder: likelihoods, samples, paths between digits.
+    /// A variational auto-encoder: likelihoods, samples, paths between images.
     ///
-    /// It learns to draw digits from codes on a manifold, and to tell the law of the code from the digit; what keeps codes
+    /// It learns to draw images from codes on a manifold, and to tell the law of the code from the image; what keeps codes
     /// near the prior is an energy learnt at minimum velocity, or a divergence where the posterior has a density. The folder
     /// gets report.html, the figures, and models/model.safetensors.
+    ///
+    /// For a folder of pictures, size, likelihood, networks and training are chosen by the pictures and printed;
+    /// each choice can be overridden by --set.
     #[command(term_width = 0)] // the settings can be copied to a file
     #[command(after_long_help = concat!(
         "Examples:\n",
+        "  minvel train vae photos                                   a folder of PNG and JPEG files of your own\n",
         "  minvel train vae --quick                                  digits in two minutes\n",
         "  minvel train vae --quick --set model.latent=sphere:2      with a map of the whole latent sphere\n",
         "  minvel train vae --set model.latent=hyperbolic:4          another manifold for the codes\n",
@@ -40,35 +48,94 @@ enum What {
         "Settings, as --set KEY=VALUE (keys of [model] are model.KEY) or as a file for --config:\n\n",
         include_str!("../../../experiments/train-vae.toml")
     ))]
-    Vae(reproduce::How),
+    Vae(Training),
     /// A Wasserstein auto-encoder: velocity, adversarial or MMD matching.
     ///
-    /// One code for each digit; the codes of all digits together are pulled to the prior. The folder gets report.html, the
+    /// One code for each image; the codes of all images together are pulled to the prior. The folder gets report.html, the
     /// figures, and models/model.safetensors.
+    ///
+    /// For a folder of pictures, size, likelihood, networks and training are chosen by the pictures and printed;
+    /// each choice can be overridden by --set.
     #[command(term_width = 0)] // the settings can be copied to a file
     #[command(after_long_help = concat!(
         "Examples:\n",
+        "  minvel train wae photos                                   a folder of PNG and JPEG files of your own\n",
+        "  minvel train wae photos --set frame.side=64               at another size\n",
         "  minvel train wae --quick                                  digits in two minutes\n",
         "  minvel train wae --set model.matching.kind=adversarial    a critic instead of an energy\n",
         "  minvel train wae --set model.latent=torus:4               another manifold for the codes\n",
-        "  minvel train wae --set data=photos --set frame.side=32 --set model.network=convolutional \\\n",
-        "      --set model.filters=[64,128,256] --set model.hidden=[512] --set model.activation=relu \\\n",
-        "      --set model.likelihood=dequantised --set model.rate=1e-4  a folder of pictures of your own\n\n",
+        "  minvel train wae cifar10 --device cuda                    a known set of photographs\n\n",
         "Settings, as --set KEY=VALUE (keys of [model] are model.KEY) or as a file for --config:\n\n",
         include_str!("../../../experiments/train-wae.toml")
     ))]
-    Wae(reproduce::How),
+    Wae(Training),
     Lenet(lenet::Arguments),
+}
+
+/// What to train on, and how.
+#[derive(Args)]
+struct Training {
+    /// Folder of pictures (PNG, JPEG; also in folders below), folder of MNIST's files, mnist or cifar10 [default: mnist].
+    #[arg(value_name = "PICTURES", conflicts_with = "resume")]
+    pictures: Option<String>,
+    #[command(flatten)]
+    how: reproduce::How,
 }
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    let (command, how) = match &arguments.what {
-        What::Vae(how) => ("train vae", how),
-        What::Wae(how) => ("train wae", how),
-        What::Lenet(arguments) => return lenet::run(arguments),
+    let (command, training) = match arguments.what {
+        What::Vae(training) => ("train vae", training),
+        What::Wae(training) => ("train wae", training),
+        What::Lenet(arguments) => return lenet::run(&arguments),
     };
     let name = command.replace(' ', "-");
     let entry: &'static Entry = experiment::find(&name).map_err(Failure::Input)?;
-    reproduce::perform(&[entry], &name, how, 1, command)
+    let how =
+        if training.how.resume.is_some() { training.how } else { suited(training, entry).map_err(Failure::Input)? };
+    reproduce::perform(&[entry], &name, &how, 1, command)
+}
+
+/// With the settings that suit the pictures, for those that the user does not state.
+fn suited(training: Training, entry: &Entry) -> Result<reproduce::How, Error> {
+    let Training { pictures, mut how } = training;
+    let key_of = |assignment: &String| assignment.split('=').next().unwrap_or_default().trim().to_string();
+    if let Some(pictures) = pictures {
+        if how.set.iter().any(|assignment| key_of(assignment) == "data") {
+            return Err(Error::config("the pictures are named twice, by PICTURES and by --set data=…: name them once"));
+        }
+        let quoted = serde_json::to_string(&pictures).expect("a name is plain data");
+        how.set.insert(0, format!("data={quoted}"));
+    }
+    let mut stated: Vec<String> = how.set.iter().map(key_of).collect();
+    if let Some(path) = &how.config {
+        stated.extend(Config::parse(&path.display().to_string(), &file::read_text(Path::new(path))?)?.keys());
+    }
+    if how.quick {
+        stated.push("model.iterations".into());
+    }
+    let config = reproduce::resolved(entry, &how, &[entry.name])?;
+    // a side of 0 leaves it to the pictures
+    let open = config.json()["frame"]["side"] == 0;
+    let fixed = |key: &str| stated.iter().any(|own| own == key) && !(key == "frame.side" && open);
+    if let Some(choices) = experiment::choices(&config, &fixed)? {
+        print(&choices);
+        let chosen = choices.chosen.iter().map(|c| format!("{}={}", c.key, c.value));
+        how.set.extend(chosen); // after a `frame.side=0` that leaves it open
+    }
+    Ok(how)
+}
+
+/// What was chosen and why, each as it can be overridden.
+fn print(choices: &Choices) {
+    say!("{}.", choices.about);
+    if choices.chosen.is_empty() {
+        return;
+    }
+    say!("Settings chosen for them; override any with --set:");
+    let line = |c: &experiment::Chosen| format!("--set {}={}", c.key, c.value.replace('"', ""));
+    let widest = choices.chosen.iter().map(|c| line(c).chars().count()).max().unwrap_or(0);
+    for c in &choices.chosen {
+        say!("  {:<widest$}  {}", line(c), c.why);
+    }
 }

@@ -9,6 +9,7 @@
 //! **Checked by** tests/autoencoder.rs, tests/autoencoder_facts.rs.
 
 mod architecture;
+mod codec;
 mod codes;
 mod decoder;
 mod encoder;
@@ -19,6 +20,8 @@ mod settings;
 mod views;
 
 pub use architecture::Architecture;
+pub(crate) use codec::bytes;
+pub use codec::{Codec, ModelCard, Reading};
 pub use codes::{Code, Posterior};
 pub use decoder::Decoder;
 pub use encoder::Encoder;

@@ -23,9 +23,11 @@
 
 pub mod catalogue;
 pub mod cifar;
+mod codes;
 mod coordinates;
 mod dataset;
 pub mod folder;
+mod framed;
 mod guess;
 pub mod idx;
 mod images;
@@ -42,13 +44,15 @@ mod text;
 mod write;
 
 pub use catalogue::locate;
+pub use codes::{code_columns, code_table, read_codes};
 pub use coordinates::Coordinates;
 pub(crate) use coordinates::{Factor, is_numbered};
 pub use dataset::{Complete, Dataset, LEAST_ROWS, Provenance, Request};
+pub use framed::Framed;
 pub use images::{Images, Labelled, intensities};
 pub use layout::{Layout, Units};
 pub(crate) use npy::half;
-pub use picture::Picture;
+pub use picture::{Picture, png_file};
 pub use split::{Split, distinct_rows, leaked_share};
 pub(crate) use table::hexadecimal;
 pub use table::{Column, Options, STANDARD, Table};

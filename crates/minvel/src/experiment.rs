@@ -26,6 +26,7 @@ mod wae;
 pub use bench::Bench;
 pub use config::Config;
 pub use ledger::Ledger;
+pub use single::{Choices, Chosen, choices};
 
 use crate::Error;
 use crate::report::{Figure, Machine, Report, Row, Versions};

@@ -125,7 +125,8 @@ fn a_single_auto_encoder_learns_a_folder_of_pictures() {
     let mut config = settings("train-wae", &assignments);
     config.set(&format!("data={:?}", scratch.folder())).unwrap();
     let report = perform(&config, "train-wae", &out.path("run"), &Silent, Stop::default()).unwrap();
-    assert!(report.rows.len() == 2 && report.rows.iter().all(|row| row.value.is_finite()), "{:?}", report.rows);
+    // reconstruction error, that of the mean image, likelihood
+    assert!(report.rows.len() == 3 && report.rows.iter().all(|row| row.value.is_finite()), "{:?}", report.rows);
     assert!(names(&report).contains(&"model-sphere") && report.notes.join(" ").contains("30 pictures"));
     config.set("frame.side=7").unwrap();
     let refused = (find("train-wae").unwrap().check)(&config).err().unwrap().to_string();

@@ -116,13 +116,17 @@ fn one_model_of_ones_own_settings_has_its_scores_and_figures() {
     };
     let few = ["evaluation.images=3", "evaluation.chains=2", "evaluation.temperatures=5", "evaluation.codes=4"];
     let implicit = run("train-vae", &[&few[..], &["model.latent=sphere:2"]].concat());
-    assert_eq!(implicit.rows.len(), 2, "no density, no bound");
+    assert_eq!(
+        implicit.rows.len(),
+        3,
+        "reconstruction error, that of the mean image, likelihood; no density, no bound"
+    );
     assert!(names(&implicit).contains(&"model-sphere"), "the whole of S² is drawn");
     let explicit = ["model.posterior=explicit", "model.matching.kind=divergence"];
-    assert_eq!(run("train-vae", &[&few[..], &explicit].concat()).rows.len(), 3);
+    assert_eq!(run("train-vae", &[&few[..], &explicit].concat()).rows.len(), 4);
     let product = ["model.latent=product(torus:1,hyperbolic:2)", "model.matching.kind=adversarial", "seed=3"];
     let wae = run("train-wae", &product);
-    assert_eq!(wae.rows.len(), 1, "no images, no likelihood");
+    assert_eq!(wae.rows.len(), 2, "no images, no likelihood");
     assert!(wae.rows[0].value.is_finite());
 }
 

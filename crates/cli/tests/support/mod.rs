@@ -140,10 +140,16 @@ pub fn column(path: &Path, name: &str) -> Vec<f64> {
     lines.map(|line| line.rsplit(',').nth(width - 1 - at).unwrap().parse().unwrap()).collect()
 }
 
-/// A grey PNG of 28 × 28 with stored blocks only, so that no encoder is needed.
+/// A grey PNG of 28 × 28.
 pub fn picture(shade: impl Fn(usize, usize) -> u8) -> Vec<u8> {
-    let rows: Vec<u8> =
-        (0..28).flat_map(|y| std::iter::once(0).chain((0..28).map(|x| shade(y, x)).collect::<Vec<_>>())).collect();
+    let pixels: Vec<u8> = (0..784).map(|k| shade(k / 28, k % 28)).collect();
+    png([28, 28], (8, 0), &[], &pixels)
+}
+
+/// A PNG of `[height, width]` pixels with stored blocks only, so that no encoder is needed: depth and colour type, chunks between
+/// header and pixels, and the pixels row after row.
+pub fn png([height, width]: [usize; 2], (depth, colour): (u8, u8), more: &[(&[u8], &[u8])], pixels: &[u8]) -> Vec<u8> {
+    let rows: Vec<u8> = pixels.chunks(pixels.len() / height).flat_map(|row| [&[0], row].concat()).collect();
     let length = rows.len() as u16;
     let mut data = vec![0x78, 0x01, 1];
     data.extend(length.to_le_bytes());
@@ -159,6 +165,24 @@ pub fn picture(shade: impl Fn(usize, usize) -> u8) -> Vec<u8> {
         });
         [&(data.len() as u32).to_be_bytes()[..], &body, &crc.to_be_bytes()].concat()
     };
-    let header = [0, 0, 0, 28, 0, 0, 0, 28, 8, 0, 0, 0, 0];
-    [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"IHDR", &header), chunk(b"IDAT", &data), chunk(b"IEND", &[])].concat()
+    let size = [width, height].map(|n| (n as u32).to_be_bytes()).concat();
+    let header = [&size[..], &[depth, colour, 0, 0, 0]].concat();
+    let mut file = [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"IHDR", &header)].concat();
+    more.iter().for_each(|(kind, data)| file.extend(chunk(kind, data)));
+    [file, chunk(b"IDAT", &data), chunk(b"IEND", &[])].concat()
+}
+
+/// An idx file of bytes.
+pub fn idx(dims: &[u32], entries: impl Iterator<Item = u8>) -> Vec<u8> {
+    let lengths = dims.iter().flat_map(|n| n.to_be_bytes());
+    [0, 0, 8, dims.len() as u8].into_iter().chain(lengths).chain(entries).collect()
+}
+
+/// Images whose upper rows are as bright as their label is large: `count` to learn from and as few to test with.
+pub fn digits(folder: &Folder, count: u32) {
+    for (part, count) in [("train", count), ("t10k", 250)] {
+        let pixels = (0..count * 784).map(|i| if i % 784 < 28 * (i / 784 % 10) { 255 } else { 0 });
+        folder.file(&format!("{part}-images-idx3-ubyte"), idx(&[count, 28, 28], pixels));
+        folder.file(&format!("{part}-labels-idx1-ubyte"), idx(&[count], (0..count).map(|i| (i % 10) as u8)));
+    }
 }

@@ -68,6 +68,11 @@ impl Posterior {
         }
     }
 
+    /// Whether its mean is known: where it is not, codes are draws.
+    pub fn has_mean(self) -> bool {
+        !matches!(self, Posterior::Implicit { .. })
+    }
+
     /// Noise inputs of the network.
     pub(super) fn noise(self) -> usize {
         if let Posterior::Implicit { noise } = self { noise } else { 0 }

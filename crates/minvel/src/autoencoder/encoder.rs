@@ -64,8 +64,7 @@ impl Encoder {
 
     /// Codes of images `rows × [pixels]`, with noise of a stream and its substreams.
     pub fn encode<'g>(&self, x: Expr<'g>, stream: u32) -> Code<'g> {
-        let seen = self.eye.as_ref().map_or(x, |eye| eye.activation.apply(eye.apply(x)));
-        let h = self.body.activation.apply(self.body.after_first(self.first(seen, stream)));
+        let h = self.seen(x, stream);
         let head = |k: usize| self.heads[k].apply(h);
         match self.posterior {
             Posterior::Point | Posterior::Implicit { .. } => Code { at: self.latent.land(head(0)), law: None },
@@ -78,9 +77,21 @@ impl Encoder {
             }
         }
     }
+
+    /// The mean of the code, on spheres its direction; a family must have one ([`Posterior::has_mean`]).
+    pub fn mean<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        assert!(self.posterior.has_mean(), "mean: a posterior that is {} has none", self.posterior);
+        self.latent.land(self.heads[0].apply(self.seen(x, 0)))
+    }
 }
 
 impl Encoder {
+    /// The last hidden layer.
+    fn seen<'g>(&self, x: Expr<'g>, stream: u32) -> Expr<'g> {
+        let seen = self.eye.as_ref().map_or(x, |eye| eye.activation.apply(eye.apply(x)));
+        self.body.activation.apply(self.body.after_first(self.first(seen, stream)))
+    }
+
     /// [x, ε]W₀ + b₀, as two products: nothing is copied.
     fn first<'g>(&self, x: Expr<'g>, stream: u32) -> Expr<'g> {
         let (w, b) = self.body.layer(x.graph(), 0);

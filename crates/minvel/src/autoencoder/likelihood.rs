@@ -6,6 +6,8 @@
 //! **Source.** METHODS 4.6–4.9. **Conventions.** Data are intensities v/255; what is encoded and judged are pixels x.
 //! **Error.** Rounding. **Checked by** tests/autoencoder.rs, tests/convolution.rs.
 
+use crate::energy::draw;
+use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Draw, Expr};
 use std::f64::consts::TAU;
 
@@ -38,6 +40,18 @@ impl Likelihood {
             Likelihood::Bernoulli | Likelihood::Gaussian { .. } => intensities,
             Likelihood::Dequantised { .. } => intensities * (BYTE / UNIT) - 1.0,
         }
+    }
+
+    /// What an encoder is shown of images in bytes: their intensities v/255. Where pixels are 0 or 1 they are drawn with that
+    /// probability, the same ones whenever the seed is the same.
+    pub fn shown(self, bytes: &[u8], seed: u64) -> Vec<f32> {
+        let intensities = bytes.iter().map(|&v| f32::from(v) / BYTE as f32);
+        if self != Likelihood::Bernoulli {
+            return intensities.collect();
+        }
+        let uniform = Stream::new(Key::new(seed, 0), draw::stream_of("binarised"));
+        let bit = |(p, u): (f32, f64)| if u < f64::from(p) { 1.0 } else { 0.0 };
+        intensities.zip(uniform.samples(Draw::Uniform)).map(bit).collect()
     }
 
     /// Pixels to learn from, drawn afresh at every step where the law has noise.

@@ -2,15 +2,17 @@
 //!
 //! **Statement.** Samples: mean pixels of p(x|z), z of the prior. Paths: mean pixels along the geodesic
 //! z_t = exp_{z_0}(t·log_{z_0} z_1) between the codes of two images.
-//! **Conventions.** Images are intensities in [0, 1], zeros and ones where the likelihood is Bernoulli, row-major `[replica, image, pixel]`. **Checked by** tests/autoencoder.rs.
+//! **Conventions.** Images are intensities in [0, 1], zeros and ones where the likelihood is Bernoulli, row-major `[replica, image, pixel]`.
+//! Many go through in groups of [`AT_ONCE`], each group with the random numbers of its own step; a reconstruction is the decoded
+//! code, bit by bit. **Checked by** tests/autoencoder.rs, tests/codec.rs.
 
 use super::Autoencoder;
 use super::learning::outside;
 use minvel_engine::math::Real;
 use minvel_engine::{Clock, Expr, Graph, Options, State};
 
-/// Samples that are drawn at once.
-const AT_ONCE: usize = 500;
+/// Rows of a program: samples, images or codes.
+pub(super) const AT_ONCE: usize = 500;
 
 /// Programs that look at a model.
 #[derive(Clone, Debug)]
@@ -43,23 +45,34 @@ impl Views<'_> {
 
     /// Mean pixels of given codes, `[count, m]` for all replicas or for each.
     pub fn decoded<T: Real>(&self, state: &mut State<T>, codes: &[T], count: usize) -> Vec<T> {
-        let g = Graph::new();
-        let codes_in = g.input_rows("codes", count, [self.model.latent.ambient()]);
-        self.run(&g, self.model.decoder.mean(codes_in), state, &[("codes", codes)])
+        let m = self.model.latent.ambient();
+        self.in_groups(state, codes, [count, m], 0, |codes| self.model.decoder.mean(codes))
     }
 
-    /// Codes of given images.
+    /// Codes of given images: a draw of the posterior.
     pub fn codes<T: Real>(&self, state: &mut State<T>, images: &[T]) -> Vec<T> {
-        let g = Graph::new();
-        let at = self.encoded(&g, images.len());
-        self.run(&g, at, state, &[("images", images)])
+        self.draws(state, images, 0)
+    }
+
+    /// The same, draw number `draw` of several independent ones; the first is [`Views::codes`].
+    pub fn draws<T: Real>(&self, state: &mut State<T>, images: &[T], draw: u32) -> Vec<T> {
+        let size = self.size(images.len());
+        let first = draw * size[0].div_ceil(AT_ONCE) as u32;
+        self.in_groups(state, images, size, first, |images| self.code(images))
+    }
+
+    /// The means of the posteriors of given images, where the family has one.
+    pub fn means<T: Real>(&self, state: &mut State<T>, images: &[T]) -> Option<Vec<T>> {
+        self.model.encoder.posterior.has_mean().then(|| {
+            let Autoencoder { encoder, decoder, .. } = self.model;
+            self.in_groups(state, images, self.size(images.len()), 0, |x| encoder.mean(decoder.likelihood.pixels(x)))
+        })
     }
 
     /// Mean pixels of the codes of given images.
     pub fn reconstructions<T: Real>(&self, state: &mut State<T>, images: &[T]) -> Vec<T> {
-        let g = Graph::new();
-        let at = self.encoded(&g, images.len());
-        self.run(&g, self.model.decoder.mean(at), state, &[("images", images)])
+        let codes = self.codes(state, images);
+        self.decoded(state, &codes, self.size(images.len())[0])
     }
 
     /// Mean pixels along geodesics between the codes of pairs of images, `points` on each path with both ends.
@@ -88,10 +101,47 @@ impl Views<'_> {
         self.run(&g, self.model.decoder.mean(at), state, &[("from", &from), ("to", &to)])
     }
 
-    fn encoded<'g>(&self, g: &'g Graph, len: usize) -> Expr<'g> {
+    /// How many images so many numbers are, and the numbers of one.
+    fn size(&self, len: usize) -> [usize; 2] {
         let pixels = self.model.decoder.pixels();
-        let images = g.input_rows("images", len / pixels, [pixels]);
-        self.code(images)
+        [len / pixels, pixels]
+    }
+
+    /// What a program makes of rows `[count, width]` of all replicas or of each, group by group from step `first` on.
+    fn in_groups<T: Real>(
+        &self,
+        state: &mut State<T>,
+        given: &[T],
+        [count, width]: [usize; 2],
+        first: u32,
+        make: impl for<'g> Fn(Expr<'g>) -> Expr<'g>,
+    ) -> Vec<T> {
+        let replicas = self.options.replicas;
+        if count == 0 {
+            return vec![];
+        }
+        let sets = given.len() / (count * width);
+        let fits = given.len() == sets * count * width && (sets == 1 || sets == replicas);
+        assert!(fits, "views: {} numbers are not {count} rows of {width}", given.len());
+        let rows = count.min(AT_ONCE);
+        let g = Graph::new();
+        let value = make(g.input_rows("rows", rows, [width]));
+        let mut program = g.compile::<T>(&[value], &[], &self.options);
+        let mut all = vec![vec![]; replicas];
+        for group in 0..count.div_ceil(rows) {
+            let own = rows.min(count - group * rows);
+            let mut inputs = Vec::with_capacity(sets * rows * width);
+            for set in given.chunks(count * width) {
+                inputs.extend_from_slice(&set[group * rows * width..][..own * width]);
+                // the last group is filled up with the first row: no row sees another
+                (own..rows).for_each(|_| inputs.extend_from_slice(&set[..width]));
+            }
+            program.run(state, &[("rows", &inputs)], Clock { seed: self.seed, step: first + group as u32 });
+            let out = program.output(0);
+            let each = out.len() / replicas / rows;
+            all.iter_mut().zip(out.chunks(rows * each)).for_each(|(to, part)| to.extend(&part[..own * each]));
+        }
+        all.concat()
     }
 
     fn code<'g>(&self, images: Expr<'g>) -> Expr<'g> {

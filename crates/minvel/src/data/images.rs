@@ -67,6 +67,15 @@ impl Images {
         Picture { height: self.height, width: self.width, pixels }
     }
 
+    /// The same in three channels, or in one ([`Picture::bytes`]).
+    pub fn in_channels(self, channels: usize) -> Images {
+        if channels == self.channels {
+            return self;
+        }
+        let pixels = (0..self.count).flat_map(|k| self.picture(k).bytes(channels)).collect();
+        Images { channels, pixels, ..self }
+    }
+
     /// Intensities p/255 in [0, 1].
     pub fn intensities(&self) -> Vec<f32> {
         intensities(&self.pixels)

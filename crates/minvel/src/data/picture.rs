@@ -49,6 +49,16 @@ impl Picture {
         Ok(Picture { height, width, pixels: bytes.chunks(channels).flat_map(colour).collect() })
     }
 
+    /// Its bytes in three channels, or in one: grey as Pillow's `convert("L")` has it (ITU-R 601), which leaves equal
+    /// channels as they are.
+    pub fn bytes(&self, channels: usize) -> Vec<u8> {
+        let grey = |[r, g, b]: &[u8; 3]| {
+            let [r, g, b] = [*r, *g, *b].map(u32::from);
+            ((19595 * r + 38470 * g + 7471 * b + 0x8000) >> 16) as u8
+        };
+        if channels == 1 { self.pixels.as_chunks().0.iter().map(grey).collect() } else { self.pixels.clone() }
+    }
+
     /// The middle part of so many rows and columns.
     pub fn centre(&self, height: usize, width: usize) -> Picture {
         assert!(height <= self.height && width <= self.width, "centre: {height} × {width} of a smaller picture");
@@ -100,6 +110,18 @@ fn triangles(from: usize, to: usize) -> Vec<Weights> {
         Weights { first, weights: raw.iter().map(|w| w / sum).collect() }
     };
     (0..to).map(weights).collect()
+}
+
+/// Bytes of an image `[height, width, channels]`, grey or in colour, as a PNG file.
+pub fn png_file([height, width, channels]: [usize; 3], bytes: &[u8]) -> Vec<u8> {
+    let mut file = vec![];
+    let mut encoder = png::Encoder::new(&mut file, width as u32, height as u32);
+    encoder.set_color(if channels == 1 { png::ColorType::Grayscale } else { png::ColorType::Rgb });
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header().expect("memory takes any picture");
+    writer.write_image_data(bytes).expect("as many bytes as the image has");
+    writer.finish().expect("memory takes any picture");
+    file
 }
 
 fn png(bytes: &[u8]) -> Result<Picture, String> {

@@ -131,6 +131,21 @@ impl Config {
         parts.into_iter().try_fold(&self.table, |inner, part| inner.get(part)?.as_table())?.get(key)
     }
 
+    /// The settings that it states, as `table.key`.
+    pub fn keys(&self) -> Vec<String> {
+        fn below(table: &Table, prefix: &str, keys: &mut Vec<String>) {
+            for (key, value) in table {
+                match value {
+                    Value::Table(inner) => below(inner, &format!("{prefix}{key}."), keys),
+                    _ => keys.push(format!("{prefix}{key}")),
+                }
+            }
+        }
+        let mut keys = vec![];
+        below(&self.table, "", &mut keys);
+        keys
+    }
+
     fn merge(&mut self, change: &Table, prefix: &str) -> Result<(), Error> {
         merge(&mut self.table, change, prefix)
     }

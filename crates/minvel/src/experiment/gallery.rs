@@ -15,8 +15,7 @@ use super::Config;
 use crate::Error;
 use crate::autoencoder::Likelihood;
 use crate::data::folder::{self, Folder, Framing};
-use crate::data::{Images, cifar, intensities, mnist};
-use minvel_engine::random::{Draw, Key, Stream};
+use crate::data::{Images, cifar, mnist};
 use serde::Deserialize;
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -35,6 +34,8 @@ pub(super) enum Source {
         folder: PathBuf,
         /// How they come to one size.
         framing: Framing,
+        /// 3, or 1 for grey.
+        channels: usize,
         /// Share to learn from.
         train: f64,
         /// Share to test with.
@@ -48,16 +49,23 @@ pub(super) enum Source {
 pub(super) struct Frame {
     crop: usize,
     pub side: usize,
-    train: f64,
-    test: f64,
+    #[serde(default = "colour")]
+    pub channels: usize,
+    pub train: f64,
+    pub test: f64,
+}
+
+fn colour() -> usize {
+    3
 }
 
 impl Frame {
     /// An error names the setting.
     pub fn check(&self, config: &Config) -> Result<(), Error> {
-        let Frame { side, train, test, .. } = *self;
+        let Frame { side, channels, train, test, .. } = *self;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("frame.side", side > 0 && side.is_multiple_of(4), "must be a multiple of 4")?;
+        demand("frame.channels", channels == 1 || channels == 3, "must be 3, or 1 for grey")?;
         demand("frame.train", train > 0.0 && train <= 1.0, "must be a share between 0 and 1")?;
         demand("frame.test", test > 0.0 && train + test <= 1.0, "must be a share, at most what `train` leaves")
     }
@@ -65,7 +73,8 @@ impl Frame {
     /// The pictures of a folder in it.
     pub fn of(&self, folder: &str) -> Source {
         let framing = Framing { crop: (self.crop > 0).then_some(self.crop), side: self.side };
-        Source::Folder { folder: PathBuf::from(folder), framing, train: self.train, test: self.test }
+        let Frame { channels, train, test, .. } = *self;
+        Source::Folder { folder: PathBuf::from(folder), framing, channels, train, test }
     }
 }
 
@@ -82,8 +91,25 @@ impl Source {
         match self {
             Source::Mnist(_) => [28, 28, 1],
             Source::Cifar(_) => [32, 32, 3],
-            Source::Folder { framing, .. } => [framing.side, framing.side, 3],
+            Source::Folder { framing, channels, .. } => [framing.side, framing.side, *channels],
         }
+    }
+
+    /// What it is, in words that name no folder above it.
+    pub fn name(&self) -> String {
+        match self {
+            Source::Mnist(_) => "mnist".into(),
+            Source::Cifar(_) => "cifar10".into(),
+            Source::Folder { folder, .. } => {
+                let whole = std::fs::canonicalize(folder).unwrap_or(folder.clone());
+                format!("pictures of the folder {}", whole.file_name().unwrap_or_default().to_string_lossy())
+            }
+        }
+    }
+
+    /// Side of the square that is cut out of the middle of a picture, if not the largest.
+    pub fn crop(&self) -> Option<usize> {
+        if let Source::Folder { framing, .. } = self { framing.crop } else { None }
     }
 
     fn read(&self, part: Part) -> Result<Images, Error> {
@@ -92,19 +118,27 @@ impl Source {
             (Source::Mnist(folder), Part::Test) => mnist::test(folder.as_deref()),
             (Source::Cifar(folder), Part::Train) => cifar::train(folder.as_deref()),
             (Source::Cifar(folder), Part::Test) => cifar::test(folder.as_deref()),
-            (Source::Folder { folder, framing, train, test }, part) => {
-                let share = |of: f64, count: usize| (of * count as f64).floor() as usize;
+            (Source::Folder { folder, framing, channels, train, test }, part) => {
                 let own = |count: usize| match part {
                     Part::Train => 0..share(*train, count),
                     Part::Test => count - share(*test, count)..count,
                 };
                 let Folder { images, count, .. } = decoded(folder, *framing, own)?;
-                let few = || Error::content(folder, format!("has {count} pictures, too few to be divided"));
-                return if images.count == 0 { Err(few()) } else { Ok(images) };
+                return if images.count == 0 { Err(too_few(folder, count)) } else { Ok(images.in_channels(*channels)) };
             }
         };
         Ok(labelled?.images)
     }
+}
+
+/// So many of a number of pictures.
+fn share(of: f64, count: usize) -> usize {
+    (of * count as f64).floor() as usize
+}
+
+fn too_few(folder: &Path, count: usize) -> Error {
+    let what = format!("has {count} pictures, too few to train with `frame.train` of them and test with `frame.test`");
+    Error::content(folder, format!("{what}: add some, or raise the shares"))
 }
 
 /// Some pictures of a folder, or what was decoded of them before.
@@ -141,7 +175,10 @@ impl Gallery {
             Source::Folder { folder, .. } if folder.as_os_str().is_empty() => {
                 Err(Error::config("a folder of pictures is wanted: name it"))
             }
-            Source::Folder { folder, .. } => folder::list(folder).map(drop),
+            Source::Folder { folder, train, test, .. } => {
+                let count = folder::list(folder)?.len();
+                if share(*train, count).min(share(*test, count)) == 0 { Err(too_few(folder, count)) } else { Ok(()) }
+            }
         }
     }
 
@@ -167,27 +204,23 @@ impl Gallery {
         Ok(notes)
     }
 
-    /// So many test images, spread evenly over all (the second half of MNIST is harder than the first).
-    fn some(&self, count: usize) -> Result<Vec<f32>, Error> {
-        Ok(intensities(&spread(self.test()?, self.pixels(), count)))
-    }
-
-    /// So many test images as [`Gallery::some`], their pixels 0 or 1 with their probability: the same ones whenever the seed
-    /// is the same.
+    /// So many test images, their pixels 0 or 1 with their probability, as [`Gallery::shown`].
     pub fn binarised(&self, count: usize) -> Result<Vec<f32>, Error> {
-        let uniform = Stream::new(Key::new(self.seed, 0), crate::energy::draw::stream_of("binarised"));
-        let bits: Vec<f32> = self
-            .test()?
-            .iter()
-            .zip(uniform.samples(Draw::Uniform))
-            .map(|(&p, u)| if u < f64::from(f32::from(p) / 255.0) { 1.0 } else { 0.0 })
-            .collect();
-        Ok(spread(&bits, self.pixels(), count))
+        self.shown(count, Likelihood::Bernoulli)
     }
 
-    /// So many test images as a likelihood has them.
+    /// So many test images as a likelihood has them, spread evenly over all (the second half of MNIST is harder than the first).
     pub fn shown(&self, count: usize, likelihood: Likelihood) -> Result<Vec<f32>, Error> {
-        if likelihood == Likelihood::Bernoulli { self.binarised(count) } else { self.some(count) }
+        Ok(match likelihood {
+            // all are drawn, so that an image has the same pixels among few and among many
+            Likelihood::Bernoulli => spread(&likelihood.shown(self.test()?, self.seed), self.pixels(), count),
+            _ => likelihood.shown(&spread(self.test()?, self.pixels(), count), self.seed),
+        })
+    }
+
+    /// Where the images come from.
+    pub fn source(&self) -> &Source {
+        &self.source
     }
 
     fn pixels(&self) -> usize {

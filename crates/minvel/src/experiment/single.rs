@@ -1,6 +1,11 @@
 //! One auto-encoder of digits or of a folder of pictures, trained by settings of one's own: what `minvel train vae|wae` does.
 //!
-//! **Source.** METHODS 4.6, 4.7. **Checked by** crates/cli/tests/train.rs.
+//! **Source.** METHODS 4.6, 4.7. **Checked by** crates/cli/tests/train.rs, crates/cli/tests/pictures.rs.
+
+mod choice;
+mod quality;
+
+pub use choice::{Choices, Chosen, choices};
 
 use super::gallery::{Cell, Frame, Gallery, Source, Trained, curves, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
@@ -48,6 +53,7 @@ struct Evaluation {
     chains: usize,
     temperatures: usize,
     codes: usize,
+    samples: usize,
 }
 
 /// −log p of test digits: by annealing, and the importance-weighted bound; means of each seed.
@@ -70,6 +76,9 @@ impl Single {
         if this.evaluation.images > 0 && (this.evaluation.chains == 0 || this.evaluation.temperatures < 2) {
             return Err(config.refuse("evaluation", "needs a chain and two temperatures, or no images"));
         }
+        if this.evaluation.samples == 1 {
+            return Err(config.refuse("evaluation.samples", "must be at least 2, or 0 for none"));
+        }
         if this.frame.side > 0 {
             this.frame.check(config)?;
         }
@@ -77,9 +86,14 @@ impl Single {
         Ok(this)
     }
 
-    /// MNIST, or pictures that are to be framed.
+    /// MNIST, CIFAR-10, or pictures that are to be framed.
     fn source(&self) -> Source {
-        if self.frame.side > 0 { self.frame.of(&self.data) } else { Source::Mnist(given(&self.data)) }
+        match self.data.as_str() {
+            "mnist" => Source::Mnist(None),
+            "cifar10" => Source::Cifar(None),
+            folder if self.frame.side > 0 => self.frame.of(folder),
+            folder => Source::Mnist(given(folder)),
+        }
     }
 
     fn cell(&self) -> Cell {
@@ -90,7 +104,7 @@ impl Single {
     }
 
     fn scores(&self, cell: &Cell, gallery: &Gallery, bench: &mut Bench) -> Result<Scores, Error> {
-        let Evaluation { images, chains, temperatures, codes } = self.evaluation;
+        let Evaluation { images, chains, temperatures, codes, .. } = self.evaluation;
         let folder = bench.folder().to_path_buf();
         bench.unit("likelihood", |desk| {
             let (model, state) = (cell.model()?, cell.state(&folder)?);
@@ -111,33 +125,35 @@ impl Single {
 
 impl Experiment for Single {
     fn ready(&self) -> Result<(), Error> {
-        let hint = |error| match self.frame.side == 0 && !self.data.is_empty() {
-            true => Error::config(format!("{error}; for pictures of your own say their size, as frame.side=32")),
-            false => error,
-        };
-        Gallery::new(self.source(), self.seed).check().map_err(hint)
+        Gallery::new(self.source(), self.seed).check()
     }
 
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
         let gallery = Gallery::new(self.source(), self.seed);
         let cell = self.cell();
-        bench.plan(if self.evaluation.images > 0 { 2 } else { 1 });
+        let Evaluation { images, samples, .. } = self.evaluation;
+        bench.plan(2 + usize::from(images > 0) + if samples > 0 { 2 } else { 0 });
         let trained: Trained = cell.train(bench, &gallery, (self.seed, self.seeds))?;
-        let estimate = |values: &[f64]| Estimate::of(values.iter().copied());
-        let row = |name: &str, values: &[f64]| Row::new(name, estimate(values), self.seeds).unit("nats");
-        let mut rows = vec![row("loss at the end of training", &trained.late_losses())];
-        if self.evaluation.images > 0 {
+        let mut rows = quality::reconstruction(&cell, &gallery, (self.seed, self.seeds), bench)?;
+        let mut notes: Vec<String> = trained.training.divergences.iter().map(ToString::to_string).collect();
+        if images > 0 {
+            let estimate = |values: &[f64]| Estimate::of(values.iter().copied());
+            let row = |name: &str, values: &[f64]| Row::new(name, estimate(values), self.seeds).unit("nats");
             let scores = self.scores(&cell, &gallery, bench)?;
             rows.push(row("−log p(x) of test images, by annealing", &scores.annealed));
             if let Some(bound) = &scores.bound {
                 rows.push(row("−log p(x) of test images, importance-weighted bound", bound));
             }
         }
+        if samples > 0 {
+            let (found, more) = quality::fid(&cell, &gallery, (samples, self.seed), bench)?;
+            rows.extend(found);
+            notes.extend(more);
+        }
         let caption = "Loss of encoder and decoder, mean over seeds. Where an energy pulls the codes it lacks the logarithm of \
                        that energy's Z: its trend means something, its value does not.";
         let mut figures = trained.figures(&cell);
         figures.push(Figure::new("learning", caption, curves("", &[(&cell, &trained)])));
-        let mut notes: Vec<String> = trained.training.divergences.iter().map(ToString::to_string).collect();
         notes.extend(gallery.notes()?);
         Ok(Findings { rows, figures, notes })
     }

@@ -1,6 +1,6 @@
-//! Networks for colours that judge black and white images.
+//! Networks for colours that judge images with one channel.
 //!
-//! **Statement.** Pixels are drawn black or white by their intensity and shown as three equal channels. **Source.** METHODS 4.7
+//! **Statement.** Pixels, drawn black or white by their intensity or as they are, are shown as three equal channels. **Source.** METHODS 4.7
 //! (binarised digits). **Conventions.** As [`Features`]. **Error.** That of what is drawn. **Checked by** tests/fid.rs.
 
 use super::Features;
@@ -10,6 +10,7 @@ use minvel_engine::{Expr, Shape, State};
 pub struct Grey<N> {
     network: N,
     preprocessing: String,
+    drawn: bool,
 }
 
 impl<N: Features> Grey<N> {
@@ -17,7 +18,13 @@ impl<N: Features> Grey<N> {
     pub fn new(network: N) -> Self {
         let own = "drawn black or white by their intensity, three equal channels";
         let preprocessing = format!("{own}; {}", network.preprocessing());
-        Grey { network, preprocessing }
+        Grey { network, preprocessing, drawn: true }
+    }
+
+    /// Shows grey images to a network as they are.
+    pub fn with_shades(network: N) -> Self {
+        let preprocessing = format!("three equal channels; {}", network.preprocessing());
+        Grey { network, preprocessing, drawn: false }
     }
 }
 
@@ -45,7 +52,7 @@ impl<N: Features> Features for Grey<N> {
 
     fn features<'g>(&self, images: Expr<'g>, stream: u32) -> Expr<'g> {
         let [height, width, channels] = self.network.image();
-        let drawn = images.bernoulli(stream).reshape([height * width, 1]);
+        let drawn = if self.drawn { images.bernoulli(stream) } else { images }.reshape([height * width, 1]);
         let rows = images.shape().rows.expect("images are rows");
         let coloured = drawn.broadcast(&Shape::rowed(rows, [height * width, channels]));
         self.network.features(coloured.reshape([height * width * channels]), stream)

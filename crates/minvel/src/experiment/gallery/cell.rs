@@ -3,7 +3,7 @@
 use super::Gallery;
 use super::pictures::Pictures;
 use crate::Error;
-use crate::autoencoder::{Autoencoder, Learning, Settings};
+use crate::autoencoder::{Autoencoder, Codec, Learning, ModelCard, Settings};
 use crate::experiment::Bench;
 use crate::plot::{Axis, Dash, Lines, Plot, Series};
 use crate::report::Figure;
@@ -89,20 +89,38 @@ impl Cell {
         found.ok_or_else(|| Error::content(&path, what))
     }
 
+    /// One of the trained models, by the number of its seed, ready for use.
+    pub fn codec(&self, folder: &Path, replica: usize) -> Result<Codec, Error> {
+        Codec::read(&self.file(folder, self.settings.iterations), replica)
+    }
+
+    fn card(&self, gallery: &Gallery, images: usize, seed: u64) -> ModelCard {
+        let (settings, image, source) = (self.settings.clone(), self.image, gallery.source());
+        let version = env!("CARGO_PKG_VERSION").to_string();
+        ModelCard { version, settings, image, crop: source.crop(), data: source.name(), images, seed }
+    }
+
     /// Trains all seeds side by side, as a unit of the bench.
     pub fn train(&self, bench: &mut Bench, gallery: &Gallery, (seed, seeds): (u64, usize)) -> Result<Trained, Error> {
         let folder = bench.folder().to_path_buf();
         bench.unit(&format!("{}.train", self.name), |desk| {
             crate::file::create_folder(&folder.join("models"))?;
-            let training = self.learn(gallery.train()?, (seed, seeds), &folder, desk)?;
-            let show = || Pictures::of(self, &mut self.state(&folder)?, gallery, seed, desk);
+            let training = self.learn(gallery, (seed, seeds), &folder, desk)?;
+            let show = || Pictures::of(self, &mut self.codec(&folder, 0)?, gallery, seed, desk);
             Ok(Trained { training, pictures: self.shown.then(show).transpose()? })
         })
     }
 
     /// Trains from one model that is kept to the next.
-    fn learn(&self, images: &[u8], (seed, seeds): (u64, usize), folder: &Path, desk: &Desk) -> Result<Training, Error> {
-        let learning = self.learning()?;
+    fn learn(
+        &self,
+        gallery: &Gallery,
+        (seed, seeds): (u64, usize),
+        folder: &Path,
+        desk: &Desk,
+    ) -> Result<Training, Error> {
+        let (learning, images) = (self.learning()?, gallery.train()?);
+        let card = self.card(gallery, images.len() / self.pixels(), seed);
         let g = Graph::new();
         let lesson = learning.step(g.input_bytes("images", [images.len() / self.pixels(), self.pixels()]));
         let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), &desk.options(seeds));
@@ -120,7 +138,7 @@ impl Cell {
             whole.looks.extend(training.looks);
             let known: Vec<usize> = whole.divergences.iter().map(|d| d.replica).collect();
             whole.divergences.extend(training.divergences.into_iter().filter(|d| !known.contains(&d.replica)));
-            self.keep(&learning, &state, folder, steps, desk)?;
+            self.keep((&learning, &card), &state, folder, steps, desk)?;
             from = steps;
         }
         Ok(whole)
@@ -129,7 +147,7 @@ impl Cell {
     /// Writes what was learnt, without what the optimiser needs.
     fn keep(
         &self,
-        learning: &Learning,
+        (learning, card): (&Learning, &ModelCard),
         state: &State<f32>,
         folder: &Path,
         step: u32,
@@ -141,7 +159,7 @@ impl Cell {
             kept.set(&p.name, values, values.len() / state.replicas());
         }
         let purpose = desk.purpose(&self.name);
-        Checkpoint::new(kept, step, &purpose, &self.settings).write(&self.file(folder, step))
+        Checkpoint::new(kept, step, &purpose, card).write(&self.file(folder, step))
     }
 }
 
@@ -149,14 +167,6 @@ impl Trained {
     /// What one looks at: samples, reconstructions, paths, the sphere.
     pub fn figures(&self, cell: &Cell) -> Vec<Figure> {
         self.pictures.as_ref().map_or(vec![], |pictures| pictures.figures(cell))
-    }
-
-    /// Loss of the last looks, for each seed.
-    pub fn late_losses(&self) -> Vec<f64> {
-        let looks = &self.training.looks;
-        let late = &looks[looks.len() - looks.len().div_ceil(10)..];
-        let seeds = looks.first().map_or(0, |look| look.loss.len());
-        (0..seeds).map(|r| late.iter().map(|look| look.loss[r]).sum::<f64>() / late.len() as f64).collect()
     }
 }
 

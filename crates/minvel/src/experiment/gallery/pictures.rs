@@ -2,11 +2,10 @@
 
 use super::{Cell, Gallery};
 use crate::Error;
-use crate::autoencoder::Views;
+use crate::autoencoder::{Codec, Reading, bytes};
 use crate::plot::{Grid, Plot};
 use crate::report::Figure;
 use crate::train::Desk;
-use minvel_engine::State;
 use serde::{Deserialize, Serialize};
 
 /// What the first seed makes of images.
@@ -27,8 +26,8 @@ pub(super) struct Pictures {
 struct Album(String);
 
 impl Album {
-    fn of(pixels: &[f32]) -> Self {
-        Album(pixels.iter().map(|p| format!("{:02x}", (p.clamp(0.0, 1.0) * 255.0).round() as u8)).collect())
+    fn of(pixels: &[u8]) -> Self {
+        Album(pixels.iter().map(|p| format!("{p:02x}")).collect())
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -64,26 +63,21 @@ fn globe() -> Vec<f32> {
 }
 
 impl Pictures {
-    /// Of a trained cell.
-    pub fn of(cell: &Cell, state: &mut State<f32>, gallery: &Gallery, seed: u64, desk: &Desk) -> Result<Self, Error> {
-        let model = cell.model()?;
-        let views = Views { model: &model, options: desk.options(state.replicas()), seed };
+    /// Of a trained cell: all that is drawn can be had again from its model by the same seed.
+    pub fn of(cell: &Cell, codec: &mut Codec, gallery: &Gallery, seed: u64, desk: &Desk) -> Result<Self, Error> {
         let pixels = cell.pixels();
-        let first = |all: Vec<f32>, count: usize| Album::of(&all[..count * pixels]);
-        let shown = gallery.shown(PAIRS, model.decoder.likelihood)?;
-        let paths = PATHS.min(shown.len() / pixels / 2);
-        let again = views.reconstructions(state, &shown);
-        let pairs: Vec<f32> =
+        let shown = bytes(&gallery.shown(PAIRS, codec.model.decoder.likelihood)?);
+        let codes = codec.encode(&shown, Reading::Draw(0), seed, desk)?;
+        let again = codec.decode(&codes, desk);
+        let pairs: Vec<u8> =
             shown.chunks(pixels).zip(again.chunks(pixels)).flat_map(|(a, b)| [a, b].concat()).collect();
+        let paths = PATHS.min(shown.len() / pixels / 2);
         let (from, to) = shown.split_at(paths * pixels);
-        let sphere = (cell.settings.latent == "sphere:2").then(|| {
-            let codes = globe();
-            first(views.decoded(state, &codes, codes.len() / 3), codes.len() / 3)
-        });
+        let sphere = (cell.settings.latent == "sphere:2").then(|| Album::of(&codec.decode(&globe(), desk)));
         Ok(Pictures {
-            samples: first(views.samples(state, SAMPLES), SAMPLES),
+            samples: Album::of(&codec.sample(SAMPLES, seed, desk)),
             reconstructions: Album::of(&pairs),
-            paths: first(views.paths(state, from, &to[..paths * pixels], POINTS), paths * POINTS),
+            paths: Album::of(&codec.paths([from, &to[..paths * pixels]], POINTS, seed, desk)),
             sphere,
         })
     }

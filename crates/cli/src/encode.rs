@@ -1,0 +1,119 @@
+//! `minvel encode`: codes of images.
+
+use crate::Failure;
+use crate::model::Place;
+use clap::Args;
+use minvel::Error;
+use minvel::autoencoder::{Codec, Reading};
+use minvel::data::folder::Framing;
+use minvel::data::{Column, Framed, check_name, code_table, write_table};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+/// Write the codes of images under a trained auto-encoder.
+///
+/// MODEL is the folder of `minvel train`, or a file models/NAME.safetensors of it or of `minvel reproduce`. IMAGES is a folder of
+/// PNG and JPEG files, one such file, an idx file, or a known set as mnist:test; pictures are cut and scaled as in training.
+///
+/// Each row is the code of an image: its file, then the coordinates of a point of the latent manifold (z1, … in Rⁿ; unit1, …
+/// of a unit vector; angle1, … in radians; ball1, … in the Poincaré ball; qx, qy, qz, qw). A .npy file holds the
+/// coordinates alone.
+///
+/// A Wasserstein auto-encoder has one code for each image. In a variational one the code is a draw of the posterior, which depends
+/// on the seed and the row; --mean takes the mean instead, where the posterior is explicit. Where the likelihood is
+/// Bernoulli, grey pixels are drawn black or white by the seed, as in training.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel encode runs/train-wae photos --out codes.csv          one row for each picture
+  minvel encode runs/train-vae mnist:test --mean --out z.npy   means of explicit posteriors, as numbers alone
+  minvel encode runs/train-vae cat.png --draws 100 --out z.csv 100 draws of the posterior of one picture
+  minvel decode runs/train-wae codes.csv --out pictures        the way back")]
+pub struct Arguments {
+    /// Folder of a training, or a model file.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// Folder of pictures, a picture, an idx file, or a known set as mnist:test.
+    #[arg(value_name = "IMAGES")]
+    images: String,
+    /// File to write: .csv, .tsv (.gz), .parquet or .npy.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Draws of the posterior for each image; with more than one there is a column `draw`.
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "mean")]
+    draws: NonZero<u32>,
+    /// Means of the posteriors instead of draws.
+    #[arg(long)]
+    mean: bool,
+    /// Seed of the draws [default: that of the training, which the figures show].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    place: Place,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    check_name(&arguments.out).map_err(Failure::Input)?;
+    let mut codec = arguments.place.codec(&arguments.model).map_err(Failure::Input)?;
+    let framing = Framing { crop: codec.card.crop, side: codec.card.image[0] };
+    let (channels, threads) = (codec.card.image[2], arguments.place.desk().threads());
+    let framed = Framed::read(&arguments.images, framing, channels, threads).map_err(Failure::Input)?;
+    let columns = arguments.columns(&mut codec, &framed).map_err(Failure::Input)?;
+    write_table(&arguments.out, &columns).map_err(Failure::Work)?;
+    for file in framed.skipped.iter().take(10) {
+        eprintln!("warning: skipped {}, which {}", file.path.display(), file.why);
+    }
+    let (images, skipped) = (framed.names.len(), framed.skipped.len());
+    if skipped > 10 {
+        eprintln!("warning: {skipped} files were skipped");
+    }
+    if arguments.json {
+        let all = serde_json::json!({
+            "images": images, "skipped": framed.skipped, "rows": columns[0].values.len(),
+            "latent": codec.card.settings.latent, "out": arguments.out,
+        });
+        say!("{all}");
+        return Ok(());
+    }
+    let of = if images == 1 { "1 image".to_string() } else { format!("{images} images") };
+    say!("Codes of {of} on {}", codec.card.settings.latent);
+    say!("Written: {}", arguments.out.display());
+    Ok(())
+}
+
+impl Arguments {
+    /// File, draw and coordinates of each row, all draws of an image together.
+    fn columns(&self, codec: &mut Codec, framed: &Framed) -> Result<Vec<Column>, Error> {
+        let (seed, desk) = (self.seed.unwrap_or(codec.card.seed), self.place.desk());
+        let draws = self.draws.get() as usize;
+        let readings: Vec<Reading> =
+            if self.mean { vec![Reading::Mean] } else { (0..self.draws.get()).map(Reading::Draw).collect() };
+        let sets = readings.into_iter().map(|reading| codec.encode(&framed.pixels, reading, seed, &desk));
+        let sets = sets.collect::<Result<Vec<_>, _>>()?;
+        let m = codec.model.latent.ambient();
+        let mut codes = Vec::with_capacity(sets.len() * framed.names.len() * m);
+        for k in 0..framed.names.len() {
+            sets.iter().for_each(|set| codes.extend_from_slice(&set[k * m..][..m]));
+        }
+        let mut columns = vec![];
+        if !is_npy(&self.out) {
+            let mut files = Column::named("file");
+            framed.names.iter().for_each(|name| (0..draws).for_each(|_| files.push_odd(name.clone())));
+            columns.push(files);
+            if draws > 1 {
+                let numbers = (0..framed.names.len() * draws).map(|k| (k % draws + 1) as f64).collect();
+                columns.push(Column::numbers("draw", numbers));
+            }
+        }
+        columns.extend(code_table(&*codec.model.latent, &codes));
+        Ok(columns)
+    }
+}
+
+fn is_npy(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"))
+}
