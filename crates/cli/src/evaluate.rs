@@ -34,10 +34,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let begun = Instant::now();
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let path = locate(&arguments.data).map_err(Failure::Input)?;
+    let input = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let data = Dataset::read_as(&path, &coordinates, &options).map_err(Failure::Input)?;
+    let data = Dataset::read_as(&input, &coordinates, &options).map_err(Failure::Input)?;
     data.guesses.iter().for_each(|doubt| eprintln!("mind: {doubt}"));
     let bars = Bars::new("evaluate");
     let desk = Desk::new(&bars, crate::stop::on_signal(), Path::new(""), "");

@@ -4,7 +4,7 @@ use crate::progress::Bars;
 use crate::source::Source;
 use crate::{Failure, place};
 use clap::Args;
-use minvel::data::{Dataset, LEAST_ROWS, Layout, Request, Units, locate};
+use minvel::data::{Dataset, Input, LEAST_ROWS, Layout, Request, Units, locate};
 use minvel::experiment::Config;
 use minvel::fit::{Fit, Folder, Settings, Summary};
 use minvel::report::{Versions, format};
@@ -194,13 +194,13 @@ fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Er
         config.set(assignment)?;
     }
     Settings::check(&config)?;
-    let path = locate(name)?;
-    let dataset = read(&path, &arguments.reading, arguments.distinct)?;
+    let input = locate(name)?;
+    let dataset = read(&input, &arguments.reading, arguments.distinct)?;
     let stem = Path::new(name).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
     let folder = arguments.out.clone().unwrap_or_else(|| place::free(&format!("fit-{stem}")));
     let asked = Asked {
         version: env!("CARGO_PKG_VERSION").to_string(),
-        data: path,
+        data: input.path().to_path_buf(),
         sha256: dataset.sha256.clone(),
         reading: arguments.reading.clone(),
         distinct: arguments.distinct,
@@ -210,12 +210,14 @@ fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Er
     Ok((Folder(folder), asked, config, dataset))
 }
 
-fn read(path: &Path, reading: &Reading, distinct: bool) -> Result<Dataset, Error> {
-    let dataset = Dataset::read(path, &reading.request()?)?;
+fn read(input: &Input, reading: &Reading, distinct: bool) -> Result<Dataset, Error> {
+    let dataset = Dataset::read(input, &reading.request()?)?;
     let dataset = if distinct { dataset.without_repeats() } else { dataset };
     match dataset.rows() {
         LEAST_ROWS.. => Ok(dataset),
-        rows => Err(Error::content(path, format!("has {rows} different rows: at least {LEAST_ROWS} are needed"))),
+        rows => {
+            Err(Error::content(&dataset.source, format!("has {rows} different rows: at least {LEAST_ROWS} are needed")))
+        }
     }
 }
 
@@ -224,7 +226,10 @@ fn resumed(folder: &Path) -> Result<(Folder, Asked, Config, Dataset), Error> {
     place::check_version(folder, "fit", &asked.version)?;
     let base = if asked.quick { Settings::defaults().quick()? } else { Settings::defaults() };
     let config = base.overlay(&Config::parse(place::ASKED, &asked.config)?)?;
-    let dataset = read(&asked.data, &asked.reading, asked.distinct)?;
+    // the name of a file inside the program is no path
+    let input =
+        if asked.data.is_file() { Input::File(asked.data.clone()) } else { locate(&asked.data.to_string_lossy())? };
+    let dataset = read(&input, &asked.reading, asked.distinct)?;
     if dataset.sha256 != asked.sha256 {
         return Err(Error::content(&asked.data, "the file has changed since the fit was begun; begin anew"));
     }

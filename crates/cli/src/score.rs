@@ -35,17 +35,17 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     check_name(&arguments.out).map_err(Failure::Input)?;
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let path = locate(&arguments.data).map_err(Failure::Input)?;
+    let input = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let data = Dataset::read_as(&path, &coordinates, &options).map_err(Failure::Input)?;
+    let data = Dataset::read_as(&input, &coordinates, &options).map_err(Failure::Input)?;
     data.guesses.iter().for_each(|doubt| eprintln!("mind: {doubt}"));
     let desk = Desk::bare();
     let energy = model.energy(&data.points, &desk);
     let log_density = model.log_density_of_energy(&energy);
     let mean = Estimate::of(log_density.iter().copied());
     let more = [Column::numbers("log_density", log_density), Column::numbers("energy", energy)];
-    append_columns(&path, &options, &arguments.out, &more).map_err(Failure::Work)?;
+    append_columns(&input, &options, &arguments.out, &more).map_err(Failure::Work)?;
     match arguments.json {
         true => {
             let all = serde_json::json!({

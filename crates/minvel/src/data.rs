@@ -21,6 +21,7 @@
 //! # Ok::<(), minvel::Error>(())
 //! ```
 
+pub mod archive;
 pub mod catalogue;
 pub mod cifar;
 mod coordinates;
@@ -29,6 +30,7 @@ pub mod folder;
 mod guess;
 pub mod idx;
 mod images;
+mod input;
 mod layout;
 pub mod mnist;
 mod npy;
@@ -39,6 +41,7 @@ mod picture;
 mod split;
 mod table;
 mod text;
+pub mod torch;
 mod write;
 
 pub use catalogue::locate;
@@ -46,6 +49,7 @@ pub use coordinates::Coordinates;
 pub(crate) use coordinates::{Factor, is_numbered};
 pub use dataset::{Dataset, LEAST_ROWS, Provenance, Request};
 pub use images::{Images, Labelled, intensities};
+pub use input::Input;
 pub use layout::{Layout, Units};
 pub(crate) use npy::half;
 pub use picture::Picture;

@@ -1,5 +1,6 @@
 //! Data sets: points of a manifold, and where they come from.
 
+use super::Input;
 use super::coordinates::Coordinates;
 use super::guess::guess;
 use super::layout::{Layout, Units};
@@ -8,7 +9,7 @@ use super::table::{Options, Table};
 use crate::Error;
 use crate::manifold::Manifold;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The fewest rows a model is fitted to: a tenth of them are three test rows.
@@ -72,8 +73,8 @@ pub struct Provenance {
 
 impl Dataset {
     /// Reads data to fit a model to: guesses what the request leaves open, refuses what cannot be fitted.
-    pub fn read(path: &Path, request: &Request) -> Result<Dataset, Error> {
-        Dataset::of(Table::read(path, &request.options)?, request)
+    pub fn read(input: impl Into<Input>, request: &Request) -> Result<Dataset, Error> {
+        Dataset::of(Table::read(input, &request.options)?, request)
     }
 
     /// The data in a table, to fit a model to.
@@ -100,10 +101,10 @@ impl Dataset {
 
     /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad. What is doubtful
     /// about them is said in [`Dataset::guesses`].
-    pub fn read_as(path: &Path, coordinates: &Coordinates, options: &Options) -> Result<Dataset, Error> {
-        let table = Table::read(path, options)?;
+    pub fn read_as(input: impl Into<Input>, coordinates: &Coordinates, options: &Options) -> Result<Dataset, Error> {
+        let table = Table::read(input, options)?;
         if table.rows() == 0 {
-            return Err(Error::content(path, "has no rows"));
+            return Err(Error::content(&table.path, "has no rows"));
         }
         let chosen = coordinates.columns.iter().map(|name| table.find(name)).collect::<Result<Vec<_>, _>>()?;
         let doubt = coordinates.doubt(&table, &chosen)?;

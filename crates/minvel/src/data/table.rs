@@ -2,7 +2,7 @@
 //!
 //! The format is told by the first bytes, not by the name: Parquet, NPY, NPZ, gzip of text or NPY, else text.
 
-use super::{npy, text};
+use super::{Input, npy, text};
 use crate::Error;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -107,16 +107,14 @@ pub struct Table {
 
 impl Table {
     /// Reads a file.
-    pub fn read(path: &Path, options: &Options) -> Result<Table, Error> {
-        let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
-        if path.is_dir() {
-            return Err(Error::content(path, "is a folder: name one of the files in it"));
-        }
-        let mut bytes = Hashing { inner: BufReader::with_capacity(1 << 16, file), hash: Sha256::new() };
+    pub fn read(input: impl Into<Input>, options: &Options) -> Result<Table, Error> {
+        let input = input.into();
+        let path = input.path();
+        let mut bytes = Hashing { inner: input.open()?, hash: Sha256::new() };
         let magic = peek(&mut bytes, path)?;
         let table = match magic.as_slice() {
-            [b'P', b'A', b'R', b'1', ..] => read_parquet(path)?,
-            [b'P', b'K', 3 | 5, 4 | 6, ..] => npy::read_npz(path, options.array.as_deref())?,
+            [b'P', b'A', b'R', b'1', ..] => read_parquet(input.on_disk()?)?,
+            [b'P', b'K', 3 | 5, 4 | 6, ..] => npy::read_npz(input.on_disk()?, options.array.as_deref())?,
             [0x1f, 0x8b, ..] => {
                 let mut inside = BufReader::with_capacity(1 << 16, flate2::bufread::MultiGzDecoder::new(&mut bytes));
                 let magic = peek(&mut inside, path)?;
