@@ -26,7 +26,7 @@ Examples:
   minvel fit angles.tsv --manifold torus:2 --columns phi,psi --units degrees --out angles
   minvel fit wind.csv --manifold sphere:1 --layout angles --units degrees --out wind
   minvel fit poses.npy --manifold so3 --layout quaternion-wxyz --out poses
-  minvel fit earthquake --out quakes               a known data set (see: minvel data list)
+  minvel fit earthquake --out quakes               a data set that is built in (others: minvel data list)
   minvel fit quakes.csv --set kernels.centres=500  a setting; config.toml of any run has all
   minvel fit --resume quakes                       go on after Ctrl-C or a power cut
 Then: minvel score, sample, evaluate, plot, report, inspect.")]
