@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use crate::progress::Bars;
-use crate::source::{Source, find};
+use crate::source::Source;
 use clap::Args;
 use minvel::Error;
-use minvel::data::{Coordinates, Dataset};
+use minvel::data::{Coordinates, Dataset, locate};
 use minvel::fit::{Comparison, Folder, Model};
 use minvel::train::Desk;
 use std::path::{Path, PathBuf};
@@ -62,13 +62,13 @@ fn read(arguments: &Arguments) -> Result<([Model; 2], Dataset), Error> {
         let what = format!("the fits are of different data, so that their densities cannot be compared: {a}; and {b}");
         return Err(Error::config(what));
     }
-    let path = find(&arguments.data)?;
+    let input = locate(&arguments.data)?;
     let points = |coordinates: &Coordinates| {
-        Dataset::read_as(&path, &arguments.source.rename(coordinates)?, &arguments.source.options())
+        Dataset::read_as(&input, &arguments.source.rename(coordinates)?, &arguments.source.options())
     };
     let (data, other) = (points(&a)?, points(&b)?);
     if data.points != other.points {
-        return Err(Error::content(&path, format!("the fits read different points from it: {a}; and {b}")));
+        return Err(Error::content(input.path(), format!("the fits read different points from it: {a}; and {b}")));
     }
     Ok(([first, second], data))
 }

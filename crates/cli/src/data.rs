@@ -1,25 +1,34 @@
 //! `minvel data`: where known data sets are, and how to get them.
 
+mod download;
 mod fetch;
 
 use crate::Failure;
 use clap::{Args, Subcommand};
-use minvel::Error;
-use minvel::data::catalogue::{self, Known, LIST};
+use fetch::Fetch;
+use minvel::data::catalogue::{self, Known};
+use minvel::data::{Input, locate};
+use minvel::{Error, file};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// List, fetch and find known data sets.
 ///
-/// Data sets lie in $MINVEL_DATA or in the cache folder of the user. Wherever a command takes a file of data, it takes the
-/// name of a data set too.
+/// Data sets lie in $MINVEL_DATA or in the user's cache folder. Wherever a command takes a file of data, it also takes the
+/// name of a data set. `earthquake` is built into the program.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel data list                                       what is known, and what is here
-  minvel data fetch earthquake --from https://HOST/PATH  download from a mirror
-  minvel data fetch rna --from /media/stick              copy from a folder of the same layout
-  minvel data path rna                                   where it lies")]
+  minvel data list                            known data sets, and where they are
+  minvel data fetch mnist                     download from its public addresses
+  minvel data fetch volcano flood fire rna    several at once
+  minvel data fetch rna --from /media/stick   copy from a folder, or a mirror, laid out as the cache folder
+  minvel data path rna                        print the path
+Environment:
+  MINVEL_DATA        folder with data/ and weights/, searched before the cache folder
+  https_proxy, ...   proxy for downloads (also http_proxy, all_proxy, no_proxy)
+  SSL_CERT_FILE      PEM file of the certificates to trust instead of the built-in ones, as behind a company's proxy
+  MINVEL_CATALOGUE   TOML file to use instead of the built-in list, as for the mirrors of an organisation")]
 pub struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -27,29 +36,22 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Say which data sets are known, with source and licence, and where they lie.
+    /// List known data sets with source and licence, and where they are on this machine.
     List {
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
     },
-    /// Download a data set and check it; goes on where an earlier attempt ended.
-    Fetch {
-        /// Name of the data set (see `minvel data list`).
-        name: String,
-        /// A mirror: the address or folder that holds data/ and weights/.
-        #[arg(long, value_name = "URL")]
-        from: String,
-        /// Folder to put data/ and weights/ in [default: the user's cache folder].
-        #[arg(long, value_name = "DIR")]
-        to: Option<PathBuf>,
-        /// Print one JSON object.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print where a data set lies.
+    /// Download data sets and check them; resumes an interrupted download.
+    ///
+    /// Public addresses are tried in order. If none can be reached, the message says which file to put where by hand; then run
+    /// the same command again.
+    Fetch(Fetch),
+    /// Print the path of a data set.
+    ///
+    /// A data set that is built into the program is first written to the cache folder.
     Path {
-        /// Name of the data set, or of a file of it as wine/winequality-red.csv.
+        /// Name of the data set, or of one of its files as wine/winequality-red.csv.
         name: String,
         /// Print one JSON object.
         #[arg(long)]
@@ -61,10 +63,11 @@ enum Action {
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.action {
         Action::List { json } => {
+            let sets = catalogue::list().map_err(Failure::Input)?;
             if json {
-                say!("{}", json!({ "sets": LIST.iter().map(describe).collect::<Vec<_>>() }));
+                say!("{}", json!({ "sets": sets.iter().map(describe).collect::<Vec<_>>() }));
             } else {
-                crate::out::put(format_args!("{}", list()));
+                crate::out::put(format_args!("{}", list(sets)));
             }
             Ok(())
         }
@@ -76,26 +79,44 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             }
             Ok(())
         }
-        Action::Fetch { name, from, to, json } => fetch_set(&name, &from, to, json),
+        Action::Fetch(fetch) => fetch.run(),
     }
 }
 
 /// Where a set or one of its files lies; sets of several files have a folder.
 fn path(name: &str) -> Result<PathBuf, Error> {
-    if !name.contains('/') {
-        let known = catalogue::find(name)?;
-        if let Some(path) = known.path() {
-            return Ok(path);
-        }
+    let set = name.split('/').next().unwrap_or(name);
+    let known = catalogue::find(set)?;
+    if let Some(path) = known.path().filter(|_| set == name) {
+        return Ok(path);
     }
-    catalogue::locate(name)
+    match locate(name)? {
+        Input::File(path) => Ok(path),
+        Input::Embedded { name, bytes } => {
+            let built_in = || {
+                let what =
+                    format!("`{set}` is built into the program and there is no cache folder to write it to: set HOME");
+                Error::config(what)
+            };
+            let folder = catalogue::cache().ok_or_else(built_in)?.join(&known.folder);
+            let path = folder.join(name.file_name().unwrap_or_default());
+            if file::read_if_there(&path)?.as_deref() != Some(bytes) {
+                file::create_folder(&folder)?;
+                file::write(&path, bytes)?;
+            }
+            Ok(path)
+        }
+        Input::Standard => unreachable!("no data set is called so"),
+    }
 }
 
 fn describe(known: &Known) -> Value {
-    let files = known.files.iter().map(|f| json!({ "name": f.name, "bytes": f.bytes, "sha256": f.sha256 }));
+    let file = |f: &catalogue::KnownFile| json!({ "name": f.name, "bytes": f.bytes, "sha256": f.sha256, "addresses": f.addresses });
     json!({
-        "name": known.name, "what": known.what, "licence": known.licence, "source": known.source,
-        "folder": known.folder, "bytes": known.bytes(), "files": files.collect::<Vec<_>>(), "path": known.path(),
+        "name": known.name, "what": known.what, "licence": known.licence, "source": known.source, "folder": known.folder,
+        "bytes": known.bytes(), "files": known.files.iter().map(file).collect::<Vec<_>>(),
+        "archive": known.archive.as_ref().map(|archive| file(&archive.file)),
+        "embedded": known.is_embedded(), "path": known.path(),
     })
 }
 
@@ -108,39 +129,17 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn list() -> String {
+fn list(sets: &[Known]) -> String {
     let mut text = String::new();
-    for known in LIST {
-        let size = known.bytes().map_or("size unknown".into(), size);
-        let place = known.path().map_or("not on this machine".into(), |path| path.display().to_string());
+    for known in sets {
+        let place = match known.path() {
+            _ if known.is_embedded() => "built into the program".into(),
+            Some(path) => path.display().to_string(),
+            None => format!("not on this machine: {}", catalogue::advice(&[&known.name])),
+        };
         text += &format!("{}: {}\n", known.name, known.what);
+        let size = size(known.download());
         text += &format!("    {size}; licence: {}; source: {}\n    {place}\n", known.licence, known.source);
     }
     text
-}
-
-fn fetch_set(name: &str, from: &str, to: Option<PathBuf>, json: bool) -> Result<(), Failure> {
-    let known = catalogue::find(name).map_err(Failure::Input)?;
-    if known.files.is_empty() {
-        let what = format!(
-            "the checksums of `{name}` are not known, so it cannot be fetched: take it from its source ({}) and put it \
-             into the folder {} below $MINVEL_DATA",
-            known.source, known.folder
-        );
-        return Err(Failure::Input(Error::config(what)));
-    }
-    let no_cache = || Error::config("there is no cache folder, as HOME is not set: give a folder by --to");
-    let root = to.or_else(catalogue::cache).ok_or_else(no_cache).map_err(Failure::Input)?;
-    let mirror = fetch::Mirror::new(from).map_err(Failure::Input)?;
-    let folder = root.join(known.folder);
-    let mut received = 0;
-    for known_file in known.files {
-        received += fetch::file(&mirror, known.folder, known_file, &folder).map_err(Failure::Work)?;
-    }
-    let path = known.path_in(&root);
-    match json {
-        true => say!("{}", json!({ "name": name, "path": path, "bytes": known.bytes(), "received": received })),
-        false => say!("{}", path.display()),
-    }
-    Ok(())
 }

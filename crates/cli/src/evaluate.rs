@@ -2,9 +2,9 @@
 
 use crate::Failure;
 use crate::progress::Bars;
-use crate::source::{Source, find};
+use crate::source::Source;
 use clap::Args;
-use minvel::data::Dataset;
+use minvel::data::{Dataset, locate};
 use minvel::fit::{Evaluation, Folder, LEAST_TESTED};
 use minvel::train::Desk;
 use std::path::PathBuf;
@@ -34,12 +34,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (begun, bars) = (Instant::now(), Bars::new("evaluate"));
     let desk = Desk::watched(&bars, crate::stop::on_signal());
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let path = find(&arguments.data).map_err(Failure::Input)?;
+    let input = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let read = || Dataset::read_as(&path, &coordinates, &options);
+    let read = || Dataset::read_as(&input, &coordinates, &options);
     let data = desk.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
-    data.guesses.iter().for_each(|doubt| note!("mind: {doubt}"));
+    data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
     let evaluation = Evaluation::of(&model, &data.points, model.settings().seed, &desk);
     bars.finish();
     let evaluation = evaluation.map_err(Failure::of_work)?;

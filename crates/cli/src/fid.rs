@@ -114,7 +114,7 @@ impl Source {
         if path.is_file() {
             return Err(Error::content(&path, "is neither a folder of images nor an .npz file of statistics"));
         }
-        match catalogue::LIST.iter().any(|known| name.split(':').next() == Some(known.name)) {
+        match catalogue::list()?.iter().any(|known| name.split(':').next() == Some(&known.name)) {
             true => Images::named(name).map(Source::Known),
             false => Err(Error::content(&path, "is not there; give a folder, an .npz file, or a name as cifar10:test")),
         }

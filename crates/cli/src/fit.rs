@@ -1,10 +1,10 @@
 //! `minvel fit`: from a file of points to a normalised density.
 
 use crate::progress::Bars;
-use crate::source::{Source, find};
+use crate::source::Source;
 use crate::{Failure, place};
 use clap::Args;
-use minvel::data::{Dataset, LEAST_ROWS, Layout, Request, STANDARD};
+use minvel::data::{Dataset, Input, LEAST_ROWS, Layout, Request, locate};
 use minvel::experiment::Config;
 use minvel::fit::{Fit, Folder, Settings, Summary};
 use minvel::report::{Versions, format};
@@ -226,14 +226,14 @@ fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(Folder, Asked, Config,
         config.set(assignment)?;
     }
     Settings::check(&config)?;
-    let path = find(name)?;
-    let dataset = read(&path, &arguments.reading, arguments.distinct, desk)?;
-    let stem = if name == STANDARD { "input" } else { name };
+    let input = locate(name)?;
+    let dataset = read(&input, &arguments.reading, arguments.distinct, desk)?;
+    let stem = if input == Input::Standard { "input" } else { name };
     let stem = Path::new(stem).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
     let folder = arguments.out.clone().unwrap_or_else(|| place::free(&format!("fit-{stem}")));
     let asked = Asked {
         version: env!("CARGO_PKG_VERSION").to_string(),
-        data: path,
+        data: input.path().to_path_buf(),
         sha256: dataset.sha256.clone(),
         reading: arguments.reading.clone(),
         distinct: arguments.distinct,
@@ -243,13 +243,15 @@ fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(Folder, Asked, Config,
     Ok((Folder(folder), asked, config, dataset))
 }
 
-fn read(path: &Path, reading: &Reading, distinct: bool, desk: &Desk) -> Result<Dataset, Error> {
+fn read(input: &Input, reading: &Reading, distinct: bool, desk: &Desk) -> Result<Dataset, Error> {
     let request = reading.request()?;
-    let dataset = desk.stage("reading", 0, "rows", || Dataset::read(path, &request))?;
+    let dataset = desk.stage("reading", 0, "rows", || Dataset::read(input, &request))?;
     let dataset = if distinct { dataset.without_repeats() } else { dataset };
     match dataset.rows() {
         LEAST_ROWS.. => Ok(dataset),
-        rows => Err(Error::content(path, format!("has {rows} different rows: at least {LEAST_ROWS} are needed"))),
+        rows => {
+            Err(Error::content(&dataset.source, format!("has {rows} different rows: at least {LEAST_ROWS} are needed")))
+        }
     }
 }
 
@@ -258,7 +260,10 @@ fn resumed(folder: &Path, desk: &Desk) -> Result<(Folder, Asked, Config, Dataset
     place::check_version(folder, "fit", &asked.version)?;
     let base = if asked.quick { Settings::defaults().quick()? } else { Settings::defaults() };
     let config = base.overlay(&Config::parse(place::ASKED, &asked.config)?)?;
-    let dataset = read(&asked.data, &asked.reading, asked.distinct, desk)?;
+    // the name of a file inside the program is no path
+    let input =
+        if asked.data.is_file() { Input::File(asked.data.clone()) } else { locate(&asked.data.to_string_lossy())? };
+    let dataset = read(&input, &asked.reading, asked.distinct, desk)?;
     if dataset.sha256 != asked.sha256 {
         return Err(Error::content(&asked.data, "the file has changed since the fit was begun; begin anew"));
     }

@@ -38,7 +38,8 @@ use std::process::ExitCode;
 #[command(name = "minvel", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "\
 Begin with:
-  minvel fit quakes.csv --out quakes     a density, a map and an honest score from a file of points
+  minvel fit earthquake                  a density, a map and a held-out score of built-in data
+  minvel fit quakes.csv --out quakes     the same from your own file of points
   minvel train wae photos                an auto-encoder of your pictures with codes on a sphere
   minvel reproduce synthetic --quick     the experiments of the paper, in minutes")]
 struct Arguments {

@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use crate::progress::Bars;
-use crate::source::{Source, find};
+use crate::source::Source;
 use crate::target::Target;
 use clap::Args;
-use minvel::data::{Dataset, encode_appended};
+use minvel::data::{Dataset, encode_appended, locate};
 use minvel::eval::Estimate;
 use minvel::fit::{Folder, Levels};
 use minvel::train::Desk;
@@ -50,10 +50,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let desk = Desk::watched(&bars, crate::stop::on_signal());
     arguments.target.check(arguments.json).map_err(Failure::Input)?;
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let path = find(&arguments.data).map_err(Failure::Input)?;
+    let input = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let read = || Dataset::read_complete(&path, &coordinates, &options);
+    let read = || Dataset::read_complete(&input, &coordinates, &options);
     let complete = desk.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
     let data = &complete.data;
     data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let levels = desk.stage("levels", Levels::DRAWS, "draws", levels).map_err(Failure::of_work)?;
         more.push(complete.column("level", &log_density.iter().map(|l| levels.at(*l)).collect::<Vec<f64>>()));
     }
-    let write = || encode_appended(&path, &options, &arguments.target.out, &more);
+    let write = || encode_appended(&input, &options, &arguments.target.out, &more);
     let bytes = desk.stage("writing", 0, "rows", write).map_err(Failure::of_work)?;
     bars.finish();
     arguments.target.put(&bytes)?;

@@ -2,14 +2,8 @@
 
 use clap::Args;
 use minvel::Error;
-use minvel::data::{Coordinates, Options, STANDARD, locate};
+use minvel::data::{Coordinates, Options};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
-
-/// The file of a name: standard input for `-`, a known data set, or a file.
-pub fn find(name: &str) -> Result<PathBuf, Error> {
-    if name == STANDARD { Ok(PathBuf::from(name)) } else { locate(name) }
-}
 
 /// How the file is made up.
 #[derive(Args, Clone, Default, Serialize, Deserialize)]

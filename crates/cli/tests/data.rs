@@ -1,236 +1,181 @@
-//! `minvel data`: lists, finds, and fetches over a server on this machine that breaks off, lies and refuses.
+//! `minvel data`: what it lists and finds, the data set that is built in, and what it refuses.
+
+mod support;
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::mpsc::{Receiver, channel};
+use support::{Folder, error};
 
-/// A folder of a test's own, gone when it ends.
-struct Folder(PathBuf);
+const EARTHQUAKES: &str = "3e5e1a10fb2faf1899106264289334037d039f00f5265d13dad388a93d8ff2f7";
 
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("minvel-cli-data-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
+/// Settings that make a fit of 6120 rows a matter of a second: few kernels and no correction.
+const COARSE: [&str; 12] = [
+    "--objective",
+    "none",
+    "--set",
+    "kernels.centres=200",
+    "--set",
+    "kernels.factors=[1.0]",
+    "--set",
+    "kernels.widths=2",
+    "--set",
+    "kernels.folds=2",
+    "--threads",
+    "1",
+];
 
-    fn text(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-
-    /// All files below it.
-    fn files(&self) -> Vec<String> {
-        fn below(folder: &Path, out: &mut Vec<String>) {
-            for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-                match entry.path().is_dir() {
-                    true => below(&entry.path(), out),
-                    false => out.push(entry.file_name().into_string().unwrap()),
-                }
-            }
-        }
-        let mut out = vec![];
-        below(&self.0, &mut out);
-        out.sort();
-        out
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Runs the program with an empty cache.
-fn minvel(cache: &Folder, arguments: &[&str]) -> Output {
+/// Runs the program on a bare machine: no data, no home, no network.
+fn bare(folder: &Folder, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minvel"));
-    for name in ["MINVEL_DATA", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy", "HTTPS_PROXY"] {
-        command.env_remove(name);
-    }
-    command.env("XDG_CACHE_HOME", &cache.0).args(arguments).output().unwrap()
+    command.env_clear().env("https_proxy", "http://127.0.0.1:1").current_dir(folder.path("")).args(arguments);
+    command.output().unwrap()
 }
 
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// What the server does with a request.
-#[derive(Clone, Copy, PartialEq)]
-enum Manner {
-    /// Sends what is asked for.
-    Honest,
-    /// Breaks off after so many bytes.
-    Breaks(usize),
-    /// Sends the whole file, whatever range is asked for.
-    Whole,
-    /// Has nothing.
-    Empty,
-}
-
-/// A small known file of 11295 bytes. Checksums can only be met by the real bytes, so tests skip without them.
-fn known_file() -> Option<Vec<u8>> {
-    let root = std::env::var_os("MINVEL_DATA").map(PathBuf::from);
-    let bytes = root.and_then(|root| std::fs::read(root.join("data/earth/volerup.csv")).ok());
-    if bytes.is_none() {
-        eprintln!("******** SKIPPED: there is no data/earth/volerup.csv below MINVEL_DATA ********");
-    }
-    bytes
-}
-
-/// Serves bytes, each request in the next manner; tells the request lines and ranges it saw.
-fn serve(bytes: Vec<u8>, manners: Vec<Manner>) -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}/mirror/", listener.local_addr().unwrap());
-    let (tell, seen) = channel();
-    std::thread::spawn(move || {
-        for manner in manners {
-            let (mut stream, _) = listener.accept().unwrap();
-            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
-            let head: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
-            let range = head.iter().find_map(|l| l.to_lowercase().strip_prefix("range: bytes=").map(str::to_string));
-            tell.send(format!("{} {}", head[0], range.clone().unwrap_or_default()).trim().to_string()).unwrap();
-            let start: usize = range.and_then(|r| r.trim_end_matches('-').parse().ok()).unwrap_or(0);
-            let all = bytes.len();
-            let close = "Connection: close\r\n\r\n";
-            let answer = match (manner, start) {
-                (Manner::Empty, _) => format!("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n{close}"),
-                (Manner::Whole, _) | (_, 0) => format!("HTTP/1.1 200 OK\r\nContent-Length: {all}\r\n{close}"),
-                _ => format!(
-                    "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {start}-{}/{all}\r\nContent-Length: {}\r\n{close}",
-                    all - 1,
-                    all - start
-                ),
-            };
-            stream.write_all(answer.as_bytes()).unwrap();
-            let body = match manner {
-                Manner::Empty => &[],
-                Manner::Breaks(count) => &bytes[start..start + count],
-                Manner::Whole => &bytes[..],
-                Manner::Honest => &bytes[start..],
-            };
-            let _ = stream.write_all(body);
-        }
-    });
-    (address, seen)
+/// The same, which must succeed; what it prints.
+fn good(folder: &Folder, arguments: &[&str]) -> String {
+    let output = bare(folder, arguments);
+    assert!(output.status.success(), "{arguments:?} failed:\n{}", error(&output));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
-fn a_set_is_downloaded_checked_and_found() {
-    let Some(bytes) = known_file() else { return };
-    let cache = Folder::new("whole");
-    let (address, seen) = serve(bytes.clone(), vec![Manner::Honest]);
-    let output = minvel(&cache, &["data", "fetch", "volcano", "--from", &address, "--json"]);
+fn a_bare_machine_fits_scores_and_evaluates_the_built_in_earthquakes() {
+    let folder = Folder::new("built-in");
+    // a folder of the same name does not hide the data set
+    let fit = [&["fit", "earthquake", "--out", "earthquake", "--json"], &COARSE[..]].concat();
+    let summary: Value = serde_json::from_str(&good(&folder, &fit)).unwrap();
+    assert_eq!((&summary["rows"], &summary["data"]["file"]), (&6120.into(), &"quakes_all.csv".into()));
+    assert_eq!(summary["data"]["sha256"], EARTHQUAKES);
+    good(&folder, &["score", "earthquake", "earthquake", "--out", "scored.csv"]);
+    let scored = std::fs::read_to_string(folder.path("scored.csv")).unwrap();
+    assert!(scored.starts_with("LATITUDE,LONGITUDE,log_density,energy\n31.100,35.500,"), "{}", &scored[..80]);
+    assert_eq!(scored.lines().count(), 6121);
+    let evaluated: Value =
+        serde_json::from_str(&good(&folder, &["evaluate", "earthquake", "earthquake", "--json"])).unwrap();
+    assert_eq!(evaluated["rows"], 6120);
+}
+
+#[test]
+fn a_fit_of_the_built_in_earthquakes_is_resumed_to_the_same_bits() {
+    let folder = Folder::new("built-in-resumed");
+    let fit = |out| [&["fit", "earthquake", "--out", out], &COARSE[..]].concat();
+    good(&folder, &fit("whole"));
+    good(&folder, &fit("again"));
+    // as after a power cut before anything was written but what was asked for
+    for name in folder.list("again").iter().filter(|name| name.as_str() != "run.json") {
+        std::fs::remove_file(folder.path("again").join(name)).unwrap();
+    }
+    good(&folder, &["fit", "--resume", "again", "--threads", "1"]);
+    let model = |out: &str| std::fs::read(folder.path(out).join("model.safetensors")).unwrap();
+    assert!(model("whole") == model("again"));
+}
+
+#[test]
+fn the_path_of_a_built_in_set_is_a_file_that_anyone_can_read() {
+    let folder = Folder::new("built-in-path");
+    let path = folder.good(&["data", "path", "earthquake"]);
+    assert_eq!(minvel::data::catalogue::sha256(path.trim().as_ref()).unwrap(), EARTHQUAKES);
+    assert_eq!(folder.good(&["data", "path", "earthquake/quakes_all.csv"]), path);
+    let output = bare(&folder, &["data", "path", "earthquake"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error(&output).contains("built into the program"), "{}", error(&output));
+    // fetching it needs no network
+    let mut command = folder.command(&["data", "fetch", "earthquake", "--to", "elsewhere"]);
+    let output = command.env("https_proxy", "http://127.0.0.1:1").output().unwrap();
     assert!(output.status.success(), "{}", error(&output));
-    assert_eq!(seen.recv().unwrap(), "GET /mirror/data/earth/volerup.csv HTTP/1.1");
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let path = said["path"].as_str().unwrap();
-    assert_eq!((std::fs::read(path).unwrap(), said["received"].as_u64()), (bytes, Some(11295)));
-    assert_eq!(cache.files(), ["volerup.csv"]);
-    // there already: the server is not asked again
-    let again = minvel(&cache, &["data", "fetch", "volcano", "--from", &address]);
-    assert!(again.status.success(), "{}", error(&again));
-    let found = minvel(&cache, &["data", "path", "volcano"]);
-    assert_eq!(String::from_utf8(found.stdout).unwrap().trim(), path);
+    assert_eq!(folder.files("elsewhere"), ["quakes_all.csv"]);
 }
 
 #[test]
-fn a_download_that_broke_off_goes_on_where_it_ended() {
-    let Some(bytes) = known_file() else { return };
-    for (second, received) in [(Manner::Honest, 8295), (Manner::Whole, 11295)] {
-        let cache = Folder::new("resumed");
-        let (address, seen) = serve(bytes.clone(), vec![Manner::Breaks(3000), second]);
-        let fetch = ["data", "fetch", "volcano", "--from", &address, "--json"];
-        let output = minvel(&cache, &fetch);
-        assert_eq!(output.status.code(), Some(1), "{}", error(&output));
-        assert!(error(&output).contains("3000 of 11295 bytes; the same command goes on"), "{}", error(&output));
-        assert_eq!(cache.files(), ["volerup.csv.part"]);
-        let output = minvel(&cache, &fetch);
-        assert!(output.status.success(), "{}", error(&output));
-        seen.recv().unwrap();
-        assert_eq!(seen.recv().unwrap(), "GET /mirror/data/earth/volerup.csv HTTP/1.1 3000-");
-        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(said["received"].as_u64(), Some(received));
-        assert_eq!(std::fs::read(said["path"].as_str().unwrap()).unwrap(), bytes);
-        assert_eq!(cache.files(), ["volerup.csv"]);
+fn commands_that_lack_data_say_the_line_that_gets_it() {
+    let folder = Folder::new("lacking");
+    std::fs::create_dir(folder.path("one")).unwrap();
+    folder.file("one/a.png", support::picture(|y, _| y as u8));
+    for (arguments, line) in [
+        (vec!["fit", "volcano"], "minvel data fetch volcano"),
+        (vec!["fit", "wine"], "minvel data fetch wine"),
+        (vec!["fit", "wine/winequality-red.csv"], "minvel data fetch wine"),
+        (vec!["data", "path", "mnist"], "minvel data fetch mnist"),
+        (vec!["train", "vae"], "minvel data fetch mnist"),
+        (vec!["train", "wae"], "minvel data fetch mnist"),
+        (vec!["train", "lenet"], "minvel data fetch mnist"),
+        (vec!["train", "lenet", "--data", "one"], "minvel data fetch mnist"),
+        (vec!["fid", "cifar10:train", "cifar10:test"], "minvel data fetch cifar10"),
+        (vec!["fid", "one", "one"], "minvel data fetch inception"),
+        (vec!["reproduce", "vae"], "minvel data fetch mnist"),
+        (vec!["reproduce", "wae"], "minvel data fetch mnist"),
+        (vec!["reproduce", "cifar"], "minvel data fetch cifar10"),
+        (vec!["reproduce", "earth"], "minvel data fetch volcano flood fire rna"),
+    ] {
+        let output = folder.minvel(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", error(&output));
+        let said = error(&output);
+        assert!(said.contains(&format!("`{line}`")), "{arguments:?} should say `{line}`: {said}");
+        assert_eq!(folder.files("runs"), [""; 0], "{arguments:?} left something behind");
     }
-}
-
-#[test]
-fn a_wrong_file_is_removed_and_named() {
-    let mut longer = vec![b'x'; 20_000];
-    for bytes in [vec![b'x'; 11295], std::mem::take(&mut longer)] {
-        let cache = Folder::new("wrong");
-        let (address, _seen) = serve(bytes, vec![Manner::Honest]);
-        let output = minvel(&cache, &["data", "fetch", "volcano", "--from", &address]);
-        assert_eq!(output.status.code(), Some(1), "{}", error(&output));
-        assert!(error(&output).contains("volerup.csv") && error(&output).contains("SHA-256"), "{}", error(&output));
-        assert!(cache.files().is_empty(), "{:?}", cache.files());
-    }
-}
-
-#[test]
-fn what_a_mirror_does_not_have_is_said() {
-    let cache = Folder::new("missing");
-    let (address, _seen) = serve(vec![], vec![Manner::Empty]);
-    let output = minvel(&cache, &["data", "fetch", "volcano", "--from", &address]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(error(&output).contains("404") && error(&output).contains("data/earth/volerup.csv"), "{}", error(&output));
-    assert!(std::fs::read_dir(&cache.0).unwrap().next().is_none(), "not even a folder is made");
-    let nobody = minvel(&cache, &["data", "fetch", "volcano", "--from", "http://127.0.0.1:1"]);
-    assert_eq!(nobody.status.code(), Some(1));
-    assert!(error(&nobody).contains("cannot download"), "{}", error(&nobody));
-}
-
-#[test]
-fn folders_are_mirrors_too() {
-    let Some(bytes) = known_file() else { return };
-    let (cache, mirror, to) = (Folder::new("cache"), Folder::new("mirror"), Folder::new("to"));
-    std::fs::create_dir_all(mirror.0.join("data/earth")).unwrap();
-    std::fs::write(mirror.0.join("data/earth/volerup.csv"), &bytes).unwrap();
-    for from in [mirror.text().to_string(), format!("file://{}", mirror.text())] {
-        let output = minvel(&cache, &["data", "fetch", "volcano", "--from", &from, "--to", to.text()]);
-        assert!(output.status.success(), "{}", error(&output));
-        assert_eq!(std::fs::read(to.0.join("data/earth/volerup.csv")).unwrap(), bytes);
-        std::fs::remove_file(to.0.join("data/earth/volerup.csv")).unwrap();
-    }
-    let output = minvel(&cache, &["data", "fetch", "flood", "--from", mirror.text()]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(error(&output).contains("flood.csv"), "{}", error(&output));
 }
 
 #[test]
 fn bad_requests_are_refused_with_status_2() {
-    let cache = Folder::new("refused");
+    let folder = Folder::new("data-refused");
     for (arguments, expected) in [
         (vec!["data", "path", "volcanoes"], "there is no data set `volcanoes`"),
-        (vec!["data", "path", "volcano"], "minvel data fetch volcano"),
         (vec!["data", "path", "wine/white.csv"], "wine"),
-        (vec!["data", "fetch", "volcanoes", "--from", "."], "known are"),
-        (vec!["data", "fetch", "volcano"], "--from"),
+        (vec!["data", "fetch", "volcanoes"], "known are"),
+        (vec!["data", "fetch", "volcano", "moon"], "known are"),
+        (vec!["data", "fetch"], "NAME"),
         (vec!["data", "fetch", "volcano", "--from", "ftp://host"], "ftp"),
         (vec!["data", "fetch", "volcano", "--from", "no/such/folder"], "no/such/folder"),
-        (vec!["data", "fetch", "cifar10", "--from", "."], "checksums of `cifar10` are not known"),
+        (vec!["data", "fetch", "volcano", "--timeout", "0"], "--timeout"),
         (vec!["data"], "list"),
     ] {
-        let output = minvel(&cache, &arguments);
+        let output = folder.minvel(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", error(&output));
         assert!(error(&output).contains(expected), "{arguments:?}: {}", error(&output));
-        assert!(cache.files().is_empty(), "{arguments:?} left something behind");
+        assert!(folder.files("cache").is_empty(), "{arguments:?} left something behind");
+    }
+}
+
+#[test]
+fn a_list_of_ones_own_is_checked() {
+    let folder = Folder::new("data-list");
+    let set = |name: &str, below: &str| {
+        format!(
+            "[[set]]\nname='points'\nwhat=''\nlicence=''\nsource=''\nfolder='{below}'\n[[set.files]]\nname='{name}'\nbytes=1\nsha256='00'\n"
+        )
+    };
+    for (text, expected) in [
+        ("words".to_string(), "is no list of data sets"),
+        (set("../points.csv", "data"), "no name of a file"),
+        (set("points.csv", "data/../.."), "no folder below a root"),
+        (set("points.csv", "/etc"), "no folder below a root"),
+    ] {
+        let path = folder.file("list.toml", text);
+        let output = folder.command(&["data", "list"]).env("MINVEL_CATALOGUE", &path).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(error(&output).contains("list.toml") && error(&output).contains(expected), "{}", error(&output));
     }
 }
 
 #[test]
 fn the_list_says_source_licence_and_place() {
-    let cache = Folder::new("list");
-    let text = String::from_utf8(minvel(&cache, &["data", "list"]).stdout).unwrap();
-    for part in ["earthquake: ", "licence: MIT", "vislearn/FFF", "not on this machine", "43.7 MB", "size unknown"] {
+    let folder = Folder::new("list");
+    let text = folder.good(&["data", "list"]);
+    for part in [
+        "earthquake: ",
+        "built into the program",
+        "licence: MIT",
+        "vislearn/FFF",
+        "not on this machine: run `minvel data fetch rna`",
+        "170.1 MB",
+        "95.6 MB",
+    ] {
         assert!(text.contains(part), "`{part}` in {text}");
     }
-    let list: Value = serde_json::from_slice(&minvel(&cache, &["data", "list", "--json"]).stdout).unwrap();
+    let list = folder.json(&["data", "list"]);
     let sets = list["sets"].as_array().unwrap();
     assert!(sets.iter().any(|s| s["name"] == "rna" && s["files"][0]["bytes"] == 781482 && s["path"].is_null()));
+    let address =
+        |s: &Value| s["archive"]["addresses"][0].as_str().or(s["files"][0]["addresses"][0].as_str()).is_some();
+    assert!(sets.iter().all(address), "every set has a public address");
 }

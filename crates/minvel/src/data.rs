@@ -21,6 +21,7 @@
 //! # Ok::<(), minvel::Error>(())
 //! ```
 
+pub mod archive;
 pub mod catalogue;
 pub mod cifar;
 mod codes;
@@ -31,6 +32,7 @@ mod framed;
 mod guess;
 pub mod idx;
 mod images;
+mod input;
 mod layout;
 pub mod mnist;
 mod npy;
@@ -41,6 +43,7 @@ mod picture;
 mod split;
 mod table;
 mod text;
+pub mod torch;
 mod write;
 
 pub use catalogue::locate;
@@ -50,10 +53,11 @@ pub(crate) use coordinates::{Factor, is_numbered};
 pub use dataset::{Complete, Dataset, LEAST_ROWS, Provenance, Request};
 pub use framed::Framed;
 pub use images::{Images, Labelled, intensities};
+pub use input::{Input, STANDARD};
 pub use layout::{Layout, Units};
 pub(crate) use npy::half;
 pub use picture::{Picture, png_file};
 pub use split::{Split, distinct_rows, leaked_share};
 pub(crate) use table::hexadecimal;
-pub use table::{Column, Options, STANDARD, Table};
+pub use table::{Column, Options, Table};
 pub use write::{append_columns, check_name, encode_appended, encode_table, write_table};

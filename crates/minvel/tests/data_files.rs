@@ -3,11 +3,10 @@
 #[path = "support/scratch.rs"]
 mod scratch;
 
-use minvel::data::{Dataset, Options, Request, Table, catalogue, leaked_share, locate};
-use std::path::PathBuf;
+use minvel::data::{Dataset, Input, Options, Request, Table, catalogue, leaked_share, locate};
 
 /// A known set's file, or `None` with a warning.
-fn file(name: &str) -> Option<PathBuf> {
+fn file(name: &str) -> Option<Input> {
     match locate(name) {
         Ok(path) => Some(path),
         Err(error) => {
@@ -76,12 +75,12 @@ fn other_tables_are_read() {
 
 #[test]
 fn the_catalogue_knows_the_files_that_are_here() {
-    for known in catalogue::LIST.iter().filter(|known| known.name != "inception") {
+    for known in catalogue::list().unwrap().iter().filter(|known| known.archive.is_none()) {
         let Some(path) = known.path() else { continue };
         let folder = if path.is_dir() { path } else { path.parent().unwrap().to_path_buf() };
-        for file in known.files {
-            assert_eq!(catalogue::sha256(&folder.join(file.name)).unwrap(), file.sha256, "{}", file.name);
-            assert_eq!(std::fs::metadata(folder.join(file.name)).unwrap().len(), file.bytes, "{}", file.name);
+        for file in &known.files {
+            assert_eq!(catalogue::sha256(&folder.join(&file.name)).unwrap(), file.sha256, "{}", file.name);
+            assert_eq!(std::fs::metadata(folder.join(&file.name)).unwrap().len(), file.bytes, "{}", file.name);
         }
     }
 }
@@ -95,5 +94,36 @@ fn names_that_are_no_data_are_refused_with_advice() {
     assert!(catalogue::find("wines").unwrap_err().to_string().contains("earthquake"));
     let scratch = scratch::Scratch::new("locate");
     let path = scratch.file("a.csv", "1");
-    assert_eq!(locate(path.to_str().unwrap()).unwrap(), path);
+    assert_eq!(locate(path.to_str().unwrap()).unwrap(), Input::File(path));
+}
+
+#[test]
+fn the_earthquakes_are_inside_the_program_and_are_the_known_file() {
+    for name in ["earthquake", "earthquake/quakes_all.csv"] {
+        let input = locate(name).unwrap();
+        assert!(matches!(input, Input::Embedded { .. }), "{input:?}");
+        let data = Dataset::read(&input, &on(None)).unwrap();
+        let known = &catalogue::find("earthquake").unwrap().files[0];
+        assert_eq!((data.rows(), &data.sha256), (6120, &known.sha256));
+        assert_eq!(known.embedded().unwrap().len() as u64, known.bytes);
+        assert_eq!(data.source.to_str(), Some("earthquake/quakes_all.csv"));
+        assert_eq!(data.provenance().file, "quakes_all.csv");
+    }
+    assert!(catalogue::find("earthquake").unwrap().is_at_hand());
+}
+
+#[test]
+fn every_set_can_be_downloaded_and_names_no_place_twice() {
+    let mut places = std::collections::BTreeSet::new();
+    for known in catalogue::list().unwrap() {
+        let archive = known.archive.as_ref().map(|archive| &archive.file);
+        for file in archive.map_or(known.files.iter().collect(), |file| vec![file]) {
+            assert!(!file.addresses.is_empty(), "{} has no address", file.name);
+            assert!(file.addresses.iter().all(|a| a.starts_with("http") && a.ends_with(&file.name)), "{}", file.name);
+        }
+        for file in known.files.iter().chain(archive) {
+            assert!(file.sha256.len() == 64 && file.bytes > 0, "{}", file.name);
+            assert!(places.insert((&known.folder, &file.name)), "{} is there twice", file.name);
+        }
+    }
 }

@@ -187,7 +187,7 @@ fn files_that_are_no_tables_are_refused() {
     }
     let message = Dataset::read(&std::env::temp_dir(), &any).unwrap_err().to_string();
     assert!(message.contains("folder"), "{message}");
-    let message = Dataset::read("no-such-file.csv".as_ref(), &any).unwrap_err().to_string();
+    let message = Dataset::read(std::path::Path::new("no-such-file.csv"), &any).unwrap_err().to_string();
     assert!(message.contains("no-such-file.csv"), "{message}");
 }
 

@@ -1,156 +1,256 @@
-//! Downloads: from a mirror to a file that is there wholly and checked, or not at all.
+//! `minvel data fetch`: from public addresses or a mirror to files that are there wholly and checked, or not at all.
 //!
 //! Bytes go to `FILE.part`, which a later attempt continues; only a part whose checksum is right takes the name.
 
+use super::download::{Client, Rest, Source};
+use crate::Failure;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use minvel::data::catalogue::{KnownFile, sha256};
+use minvel::data::archive;
+use minvel::data::catalogue::{self, Archive, Form, Known, KnownFile, sha256};
+use minvel::eval::Inception;
 use minvel::{Error, file};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use serde_json::{Value, json};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Where files come from.
-#[derive(Debug, PartialEq)]
-pub enum Mirror {
-    /// A folder.
-    Folder(PathBuf),
-    /// An address of http or https.
-    Address(String),
+/// How often a connection that breaks off is resumed before the next address is tried.
+const ATTEMPTS: usize = 5;
+
+#[derive(Args)]
+pub struct Fetch {
+    /// Names of data sets (see `minvel data list`), or `all`.
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+    /// Use this mirror instead: the address or folder that holds data/ and weights/.
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    /// Folder to put data/ and weights/ in [default: the user's cache folder].
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// Give up on a server that is silent for this long.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    timeout: f64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
-/// The rest of a file: how many bytes of it the sender leaves out since they are here already, and the others.
-struct Rest {
-    skipped: u64,
-    bytes: Box<dyn Read>,
-}
-
-impl Mirror {
-    /// Understands addresses of http, https and file, and folders.
-    pub fn new(from: &str) -> Result<Mirror, Error> {
-        if from.starts_with("http://") || from.starts_with("https://") {
-            if cfg!(not(feature = "fetch")) {
-                return Err(Error::config(
-                    "this build of minvel cannot download: give a folder, or build it with `fetch`",
-                ));
+impl Fetch {
+    /// Fetches every set that can be had, and fails if one could not.
+    pub fn run(&self) -> Result<(), Failure> {
+        let (sets, work) = self.prepare().map_err(Failure::Input)?;
+        let (mut outcomes, mut failures) = (vec![], vec![]);
+        for known in sets {
+            match work.fetch(known) {
+                Ok(outcome) => {
+                    if !self.json {
+                        say!("{}", outcome["path"].as_str().unwrap_or_default());
+                    }
+                    outcomes.push(outcome);
+                }
+                Err(error) => failures.push(error.to_string()),
             }
-            return Ok(Mirror::Address(from.trim_end_matches('/').to_string()));
         }
-        let folder = match from.split_once("://") {
-            Some(("file", path)) => PathBuf::from(path.strip_prefix("localhost").unwrap_or(path)),
-            Some((other, _)) => {
-                return Err(Error::config(format!(
-                    "`{from}`: mirrors are http, https and file addresses or folders, not {other}"
-                )));
+        if self.json && (failures.is_empty() || !outcomes.is_empty()) {
+            match (outcomes.as_slice(), self.names.as_slice()) {
+                ([only], [name]) if name != "all" => say!("{only}"),
+                _ => say!("{}", json!({ "sets": outcomes })),
             }
-            None => PathBuf::from(from),
-        };
-        match folder.is_dir() {
-            true => Ok(Mirror::Folder(folder)),
-            false => Err(Error::config(format!("there is no folder {}", folder.display()))),
+        }
+        match failures.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::Work(Error::config(failures.join("\n")))),
         }
     }
 
-    /// Opens a file from byte `start` on.
-    fn open(&self, name: &str, start: u64) -> Result<Rest, Error> {
-        match self {
-            Mirror::Folder(folder) => {
-                let path = folder.join(name);
-                let missing = |e| Error::file(&path, "read", e);
-                let mut source = File::open(&path).map_err(missing)?;
-                source.seek(SeekFrom::Start(start)).map_err(missing)?;
-                Ok(Rest { skipped: start, bytes: Box::new(source) })
+    /// Checks everything before anything is written.
+    fn prepare(&self) -> Result<(Vec<&'static Known>, Work), Error> {
+        let mut sets: Vec<&Known> = vec![];
+        for name in &self.names {
+            match name.as_str() {
+                "all" => sets.extend(catalogue::list()?),
+                name => sets.push(catalogue::find(name)?),
             }
-            Mirror::Address(base) => request(&format!("{base}/{name}"), start),
         }
+        let no_cache = || Error::config("there is no cache folder, as HOME is not set: give a folder by --to");
+        let root = self.to.clone().or_else(catalogue::cache).ok_or_else(no_cache)?;
+        let mirror = self.from.as_deref().map(mirror).transpose()?;
+        let patience = Duration::try_from_secs_f64(self.timeout).ok().filter(|d| !d.is_zero());
+        let patience = patience.ok_or_else(|| Error::config("--timeout must be a positive number of seconds"))?;
+        Ok((sets, Work { root, mirror, client: Client::new(patience)? }))
     }
 }
 
-/// Asks a server for the rest of a file.
-#[cfg(feature = "fetch")]
-fn request(url: &str, start: u64) -> Result<Rest, Error> {
-    use std::time::Duration;
-    let failed = |why: String| Error::config(format!("cannot download {url}: {why}"));
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_connect(Some(Duration::from_secs(30)))
-        .timeout_recv_response(Some(Duration::from_secs(60)))
-        .http_status_as_error(false)
-        .build()
-        .into();
-    let mut asked = agent.get(url);
-    if start > 0 {
-        asked = asked.header("Range", format!("bytes={start}-"));
+/// A mirror: an address of http or https, or a folder, also as an address of file.
+fn mirror(from: &str) -> Result<Source, Error> {
+    if from.starts_with("http://") || from.starts_with("https://") {
+        return Ok(Source::Address(from.trim_end_matches('/').to_string()));
     }
-    let response = asked.call().map_err(|e| failed(e.to_string()))?;
-    let range = response.headers().get("content-range").and_then(|v| v.to_str().ok()).map(str::to_string);
-    let skipped = match response.status().as_u16() {
-        200 => 0,
-        206 if range.is_some_and(|r| r.starts_with(&format!("bytes {start}-"))) => start,
-        // the part here is longer than the file there: it is of something else
-        206 | 416 if start > 0 => return request(url, 0),
-        404 => {
-            return Err(failed(
-                "the mirror does not have it (404): is this the folder that holds data/ and weights/?".into(),
-            ));
+    let folder = match from.split_once("://") {
+        Some(("file", path)) => PathBuf::from(path.strip_prefix("localhost").unwrap_or(path)),
+        Some((other, _)) => {
+            let what = format!("`{from}`: mirrors are http, https and file addresses or folders, not {other}");
+            return Err(Error::config(what));
         }
-        status => return Err(failed(format!("the server answers {status}"))),
+        None => PathBuf::from(from),
     };
-    let bytes = response.into_body().into_with_config().limit(u64::MAX).reader();
-    Ok(Rest { skipped, bytes: Box::new(bytes) })
+    match folder.is_dir() {
+        true => Ok(Source::File(folder)),
+        false => Err(Error::config(format!("there is no folder {}", folder.display()))),
+    }
 }
 
-#[cfg(not(feature = "fetch"))]
-fn request(url: &str, _: u64) -> Result<Rest, Error> {
-    Err(Error::config(format!("cannot download {url}: this build of minvel has no `fetch`")))
+/// What all sets have in common.
+struct Work {
+    root: PathBuf,
+    mirror: Option<Source>,
+    client: Client,
 }
 
-/// Brings a file to a folder, unless it is there already; returns how many bytes were received.
-pub fn file(mirror: &Mirror, below: &str, known: &KnownFile, folder: &Path) -> Result<u64, Error> {
-    let path = folder.join(known.name);
-    if path.is_file() && sha256(&path)? == known.sha256 {
-        return Ok(0);
+impl Work {
+    /// Brings a set below the root, complete and checked; what is there already is not fetched again.
+    fn fetch(&self, known: &Known) -> Result<Value, Error> {
+        let folder = self.root.join(&known.folder);
+        let made = known.archive.as_ref().and_then(|archive| archive.makes.as_ref());
+        let received = match &known.archive {
+            _ if made.is_some_and(|name| folder.join(name).is_file()) => 0,
+            Some(archive) if self.mirror.is_none() => self.archive(known, archive, &folder)?,
+            Some(archive) => match self.files(known, &folder) {
+                Ok(received) => received,
+                // a mirror holds the files, or the archive
+                Err(first) => self.archive(known, archive, &folder).map_err(|_| first)?,
+            },
+            None => self.files(known, &folder)?,
+        };
+        let path = known.path_in(&self.root);
+        Ok(json!({ "name": known.name, "path": path, "bytes": known.bytes(), "received": received }))
     }
-    let part = folder.join(format!("{}.part", known.name));
-    let mut have = fs::metadata(&part).map_or(0, |m| m.len());
-    let mut received = 0;
-    if have > known.bytes {
-        file::remove(&part)?;
-        have = 0;
+
+    fn files(&self, known: &Known, folder: &Path) -> Result<u64, Error> {
+        known.files.iter().map(|file| self.file(known, file, folder)).sum()
     }
-    if have < known.bytes || have == 0 {
-        let rest = mirror.open(&format!("{below}/{}", known.name), have)?;
-        file::create_folder(folder)?;
-        received = save(rest, &part, known)?;
-        have = fs::metadata(&part).map_err(|e| Error::file(&part, "read", e))?.len();
+
+    /// Fetches an archive, unless its files or itself are there already, and takes the files out of it.
+    fn archive(&self, known: &Known, archive: &Archive, folder: &Path) -> Result<u64, Error> {
+        let there = |file: &KnownFile| is_there(&folder.join(&file.name), file);
+        if archive.makes.is_none() && known.files.iter().map(there).collect::<Result<Vec<_>, _>>()?.iter().all(|b| *b) {
+            return Ok(0);
+        }
+        let path = folder.join(&archive.file.name);
+        let received = self.file(known, &archive.file, folder)?;
+        match (archive.form, &archive.makes) {
+            (Form::TarGz, _) => archive::unpack(&path, &archive.inside, &known.files, folder)?,
+            (Form::Inception, Some(name)) => Inception::convert(&path, &folder.join(name))?,
+            (Form::Inception, None) => return Err(Error::config(format!("`{}` makes no file", known.name))),
+        }
+        // what the user put there by hand stays
+        if received > 0 {
+            file::remove(&path)?;
+        }
+        Ok(received)
     }
-    if have < known.bytes {
-        let what =
-            format!("the connection ended after {have} of {} bytes; the same command goes on from there", known.bytes);
-        return Err(Error::content(&part, what));
+
+    /// Brings a file to a folder from the first source that has it; returns how many bytes were received.
+    fn file(&self, known: &Known, wanted: &KnownFile, folder: &Path) -> Result<u64, Error> {
+        let path = folder.join(&wanted.name);
+        if is_there(&path, wanted)? {
+            return Ok(0);
+        }
+        if let Some(bytes) = wanted.embedded() {
+            file::create_folder(folder)?;
+            return file::write(&path, bytes).map(|()| 0);
+        }
+        let mut reasons = String::new();
+        for source in self.sources(known, wanted) {
+            match self.download(&source, wanted, folder)? {
+                Ok(received) => return Ok(received),
+                Err(why) => reasons += &format!("\n  {}: {why}", source.text()),
+            }
+        }
+        let (name, bytes, sum) = (&wanted.name, wanted.bytes, &wanted.sha256);
+        let other = if path.is_file() { " (the file of this name there has other bytes)" } else { "" };
+        Err(Error::config(format!(
+            "cannot download {name} of the data set `{}`:{reasons}\nGet the file by hand ({bytes} bytes, SHA-256 {sum}), put it \
+             into the folder\n  {}{other}\nand run `minvel data fetch {}` again.",
+            known.name,
+            folder.display(),
+            known.name
+        )))
     }
-    let found = sha256(&part)?;
-    if have > known.bytes || found != known.sha256 {
-        file::remove(&part)?;
-        let what = format!(
-            "what the mirror sent is not the known file (SHA-256 {found}, expected {}); it was removed: try another mirror",
-            known.sha256
-        );
-        return Err(Error::content(&path, what));
+
+    fn sources(&self, known: &Known, wanted: &KnownFile) -> Vec<Source> {
+        match &self.mirror {
+            Some(Source::File(root)) => vec![Source::File(root.join(&known.folder).join(&wanted.name))],
+            Some(Source::Address(root)) => {
+                vec![Source::Address(format!("{root}/{}/{}", known.folder, wanted.name))]
+            }
+            None => wanted.addresses.iter().cloned().map(Source::Address).collect(),
+        }
     }
-    fs::rename(&part, &path).map_err(|e| Error::file(&path, "write", e))?;
-    Ok(received)
+
+    /// Downloads from one source, resuming a few times; the outer error is trouble of this machine, the inner one of the source.
+    fn download(&self, source: &Source, wanted: &KnownFile, folder: &Path) -> Result<Result<u64, String>, Error> {
+        let part = folder.join(format!("{}.part", wanted.name));
+        let length = || fs::symlink_metadata(&part).map_or(0, |m| m.len());
+        if length() > wanted.bytes || part.is_symlink() {
+            file::remove(&part)?;
+        }
+        let mut received = 0;
+        for attempt in 1.. {
+            let begin = length();
+            if begin == wanted.bytes && begin > 0 {
+                break;
+            }
+            let rest = match self.client.open(source, begin) {
+                Ok(rest) => rest,
+                Err(why) => return Ok(Err(why)),
+            };
+            file::create_folder(folder)?;
+            let (count, why) = save(rest, &part, wanted)?;
+            received += count;
+            let have = length();
+            if have < wanted.bytes && (have <= begin || attempt == ATTEMPTS) {
+                let why = why.map_or(String::new(), |why| format!(" ({why})"));
+                let bytes = wanted.bytes;
+                let what =
+                    format!("the connection ended after {have} of {bytes} bytes{why}; run the command again to resume");
+                return Ok(Err(what));
+            }
+            if have >= wanted.bytes {
+                break;
+            }
+        }
+        let found = sha256(&part)?;
+        if length() > wanted.bytes || found != wanted.sha256 {
+            file::remove(&part)?;
+            let what = format!("sent something else (SHA-256 {found}, expected {}), which was removed", wanted.sha256);
+            return Ok(Err(what));
+        }
+        let path = folder.join(&wanted.name);
+        fs::rename(&part, &path).map_err(|e| Error::file(&path, "write", e))?;
+        Ok(Ok(received))
+    }
 }
 
-/// Writes what comes behind what is here; what has come stays on the disk whatever happens.
-fn save(mut rest: Rest, part: &Path, known: &KnownFile) -> Result<u64, Error> {
+/// Whether the very file is there.
+fn is_there(path: &Path, wanted: &KnownFile) -> Result<bool, Error> {
+    Ok(fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() == wanted.bytes) && sha256(path)? == wanted.sha256)
+}
+
+/// Writes what comes behind what is here; what has come stays on the disk whatever happens. Also returns why it ended early.
+fn save(mut rest: Rest, part: &Path, wanted: &KnownFile) -> Result<(u64, Option<String>), Error> {
     let sick = |e| Error::file(part, "write", e);
     let mut out = OpenOptions::new().create(true).append(true).open(part).map_err(sick)?;
     if rest.skipped == 0 {
         out.set_len(0).map_err(sick)?;
     }
-    let bar = bar(known, rest.skipped);
-    let (mut chunk, mut received) = (vec![0; 1 << 16], 0);
+    let bar = bar(wanted, rest.skipped);
+    let (mut chunk, mut received, mut why) = (vec![0; 1 << 16], 0, None);
     // one byte too many is enough to see that it is another file
-    while rest.skipped + received <= known.bytes {
+    while rest.skipped + received <= wanted.bytes {
         match rest.bytes.read(&mut chunk) {
             Ok(0) => break,
             Ok(count) => {
@@ -159,22 +259,24 @@ fn save(mut rest: Rest, part: &Path, known: &KnownFile) -> Result<u64, Error> {
                 bar.set_position(rest.skipped + received);
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // what is missing is said by the caller, by its length
-            Err(_) => break,
+            Err(e) => {
+                why = Some(e.to_string());
+                break;
+            }
         }
     }
     out.sync_all().map_err(sick)?;
     bar.finish_and_clear();
-    Ok(received)
+    Ok((received, why))
 }
 
-fn bar(known: &KnownFile, start: u64) -> ProgressBar {
+fn bar(wanted: &KnownFile, start: u64) -> ProgressBar {
     let visible = console::user_attended_stderr();
     let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(Some(known.bytes), target).with_position(start);
+    let bar = ProgressBar::with_draw_target(Some(wanted.bytes), target).with_position(start);
     let style = "{prefix:.bold} {wide_bar:.blue} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
     bar.set_style(ProgressStyle::with_template(style).expect("a sound template").progress_chars("━╸ "));
-    bar.set_prefix(known.name);
+    bar.set_prefix(wanted.name.clone());
     bar.reset_eta();
     bar
 }

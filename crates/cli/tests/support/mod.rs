@@ -33,6 +33,22 @@ impl Folder {
         self.text(name)
     }
 
+    /// All files below one of its folders, by name; none where there is no such folder.
+    pub fn files(&self, below: &str) -> Vec<String> {
+        fn walk(folder: &Path, out: &mut Vec<String>) {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
+                match entry.path().is_dir() {
+                    true => walk(&entry.path(), out),
+                    false => out.push(entry.file_name().into_string().unwrap()),
+                }
+            }
+        }
+        let mut out = vec![];
+        walk(&self.path(below), &mut out);
+        out.sort();
+        out
+    }
+
     /// What lies in it or in a folder below, by name.
     pub fn list(&self, below: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(below)).unwrap();
@@ -49,7 +65,13 @@ impl Folder {
     /// The program, to be run inside it.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_minvel"));
-        command.env_remove("MINVEL_DATA").env("XDG_CACHE_HOME", self.path("cache"));
+        for name in ["MINVEL_DATA", "MINVEL_CATALOGUE", "SSL_CERT_FILE", "no_proxy", "NO_PROXY"] {
+            command.env_remove(name);
+        }
+        for name in ["http_proxy", "https_proxy", "all_proxy"] {
+            command.env_remove(name).env_remove(name.to_uppercase());
+        }
+        command.env("XDG_CACHE_HOME", self.path("cache"));
         command.current_dir(&self.0).args(arguments);
         command
     }
@@ -185,4 +207,13 @@ pub fn digits(folder: &Folder, count: u32) {
         folder.file(&format!("{part}-images-idx3-ubyte"), idx(&[count, 28, 28], pixels));
         folder.file(&format!("{part}-labels-idx1-ubyte"), idx(&[count], (0..count).map(|i| (i % 10) as u8)));
     }
+}
+
+/// A file or folder of real data below `$MINVEL_DATA`; without it a test says that it is skipped, and ends.
+pub fn real_data(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("MINVEL_DATA").map(|root| PathBuf::from(root).join(name)).filter(|path| path.exists());
+    if path.is_none() {
+        eprintln!("******** SKIPPED: there is no {name} below MINVEL_DATA ********");
+    }
+    path
 }

@@ -16,19 +16,23 @@ const SIDE: usize = 32;
 const PLANE: usize = SIDE * SIDE;
 /// Bytes of an image.
 const BYTES: usize = 3 * PLANE;
+/// Batches to learn from.
+const TRAIN: [&str; 5] = ["data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"];
+/// Batches to test with.
+const TEST: [&str; 1] = ["test_batch"];
 
 /// The 50 000 images to learn from.
 pub fn train(folder: Option<&Path>) -> Result<Labelled, Error> {
-    read(folder, "train", &["data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"])
+    read(folder, "train", &TRAIN)
 }
 
 /// The 10 000 images to test with.
 pub fn test(folder: Option<&Path>) -> Result<Labelled, Error> {
-    read(folder, "test", &["test_batch"])
+    read(folder, "test", &TEST)
 }
 
 fn read(folder: Option<&Path>, part: &str, batches: &[&str]) -> Result<Labelled, Error> {
-    let folder = folder.map_or_else(|| catalogue::find("cifar10")?.here(), |given| Ok(given.to_path_buf()))?;
+    let folder = place(folder)?;
     let (mut pixels, mut labels, mut hash) = (vec![], vec![], Sha256::new());
     let mut last = folder.clone();
     for batch in batches {
@@ -56,12 +60,26 @@ fn read(folder: Option<&Path>, part: &str, batches: &[&str]) -> Result<Labelled,
     Labelled::new(images, labels, &last)
 }
 
+/// The folder given, or that of the catalogue, in which the batches may also lie as strips.
+fn place(folder: Option<&Path>) -> Result<PathBuf, Error> {
+    if let Some(given) = folder {
+        return Ok(given.to_path_buf());
+    }
+    let known = catalogue::find("cifar10")?;
+    let mut folders = catalogue::roots().into_iter().map(|root| root.join(&known.folder));
+    folders.find(|folder| file_of(folder, TEST[0]).is_ok()).map_or_else(|| known.here(), Ok)
+}
+
 /// The file of a batch, as it was published or as a strip.
 fn file_of(folder: &Path, batch: &str) -> Result<PathBuf, Error> {
     let names = [format!("{batch}.bin"), format!("{batch}.png")];
     let places = ["", "cifar-10-batches-bin", "package"].map(|inner| folder.join(inner));
     let there = places.iter().flat_map(|place| names.iter().map(|name| place.join(name))).find(|path| path.is_file());
-    there.ok_or_else(|| Error::content(folder, format!("has no {batch}.bin or {batch}.png, of which CIFAR-10 is made")))
+    let missing = || {
+        let advice = catalogue::advice(&["cifar10"]);
+        Error::content(folder, format!("has no {batch}.bin or {batch}.png, of which CIFAR-10 is made: {advice}"))
+    };
+    there.ok_or_else(missing)
 }
 
 /// The labels beside a strip.

@@ -1,5 +1,6 @@
 //! Data sets: points of a manifold, and where they come from.
 
+use super::Input;
 use super::coordinates::Coordinates;
 use super::guess::guess;
 use super::layout::{Layout, Units};
@@ -8,7 +9,7 @@ use super::table::{Column, Options, Table};
 use crate::Error;
 use crate::manifold::Manifold;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The fewest rows a model is fitted to: a tenth of them are three test rows.
@@ -121,8 +122,8 @@ impl Provenance {
 
 impl Dataset {
     /// Reads data to fit a model to: guesses what the request leaves open, refuses what cannot be fitted.
-    pub fn read(path: &Path, request: &Request) -> Result<Dataset, Error> {
-        Dataset::of(Table::read(path, &request.options)?, request)
+    pub fn read(input: impl Into<Input>, request: &Request) -> Result<Dataset, Error> {
+        Dataset::of(Table::read(input, &request.options)?, request)
     }
 
     /// The data in a table, to fit a model to.
@@ -153,8 +154,8 @@ impl Dataset {
 
     /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad. What is doubtful
     /// about them is said in [`Dataset::guesses`].
-    pub fn read_as(path: &Path, coordinates: &Coordinates, options: &Options) -> Result<Dataset, Error> {
-        Dataset::of_known(Table::read(path, options)?, coordinates)
+    pub fn read_as(input: impl Into<Input>, coordinates: &Coordinates, options: &Options) -> Result<Dataset, Error> {
+        Dataset::of_known(Table::read(input, options)?, coordinates)
     }
 
     fn of_known(table: Table, coordinates: &Coordinates) -> Result<Dataset, Error> {
@@ -168,12 +169,16 @@ impl Dataset {
 
     /// As [`Dataset::read_as`], without rows in which a number is missing (an empty cell, `NA`, `NaN`, …); also which rows
     /// of the file are left, and how many the file has.
-    pub fn read_complete(path: &Path, coordinates: &Coordinates, options: &Options) -> Result<Complete, Error> {
-        let table = Table::read(path, options)?;
+    pub fn read_complete(
+        input: impl Into<Input>,
+        coordinates: &Coordinates,
+        options: &Options,
+    ) -> Result<Complete, Error> {
+        let table = Table::read(input, options)?;
         let (total, chosen) = (table.rows(), coordinates.find_in(&table)?);
         let (rows, table) = table.complete(&chosen);
         if rows.is_empty() && total > 0 {
-            return Err(Error::content(path, format!("each of the {total} rows misses a number")));
+            return Err(Error::content(&table.path, format!("each of the {total} rows misses a number")));
         }
         Ok(Complete { data: Dataset::of_known(table, coordinates)?, rows, total })
     }

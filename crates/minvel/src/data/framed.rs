@@ -42,7 +42,7 @@ impl Framed {
             };
             return Framed::images(&idx::images(path).map_err(hint)?, framing, channels);
         }
-        if catalogue::LIST.iter().any(|known| named.split(':').next() == Some(known.name)) {
+        if catalogue::list()?.iter().any(|known| named.split(':').next() == Some(&known.name)) {
             return Framed::images(&Images::named(named)?, framing, channels);
         }
         let what = "is not there; give a folder of pictures, a picture, an idx file, or a name as mnist:test";

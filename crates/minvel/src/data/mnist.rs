@@ -49,5 +49,9 @@ fn file(folder: &Path, name: &str) -> Result<PathBuf, Error> {
     let packed = folder.join(format!("{name}.gz"));
     let plain = folder.join(name);
     let there = [packed, plain].into_iter().find(|path| path.is_file());
-    there.ok_or_else(|| Error::content(folder, format!("has no file {name}.gz or {name}, of which MNIST is made")))
+    let missing = || {
+        let advice = catalogue::advice(&["mnist"]);
+        Error::content(folder, format!("has no file {name}.gz or {name}, of which MNIST is made: {advice}"))
+    };
+    there.ok_or_else(missing)
 }

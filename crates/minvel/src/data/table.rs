@@ -2,14 +2,13 @@
 //!
 //! The format is told by the first bytes, not by the name: Parquet, NPY, NPZ, gzip of text or NPY, else text.
 
-use super::{npy, text};
+use super::{Input, npy, text};
 use crate::Error;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// The most columns a table may have.
 pub const MOST_COLUMNS: usize = 1 << 16;
@@ -114,19 +113,14 @@ pub struct Table {
 
 impl Table {
     /// Reads a file.
-    pub fn read(path: &Path, options: &Options) -> Result<Table, Error> {
-        let file = open(path)?;
-        if path.is_dir() {
-            return Err(Error::content(path, "is a folder: name one of the files in it"));
-        }
-        let mut bytes = Hashing { inner: BufReader::with_capacity(1 << 16, file), hash: Sha256::new() };
+    pub fn read(input: impl Into<Input>, options: &Options) -> Result<Table, Error> {
+        let input = input.into();
+        let path = input.path();
+        let mut bytes = Hashing { inner: input.open()?, hash: Sha256::new() };
         let magic = peek(&mut bytes, path)?;
         let table = match magic.as_slice() {
-            [b'P', b'A', b'R', b'1', ..] | [b'P', b'K', 3 | 5, 4 | 6, ..] if path == Path::new(STANDARD) => {
-                return Err(Error::content(path, "Parquet and NPZ are not read from there: give the name of a file"));
-            }
-            [b'P', b'A', b'R', b'1', ..] => read_parquet(path)?,
-            [b'P', b'K', 3 | 5, 4 | 6, ..] => npy::read_npz(path, options.array.as_deref())?,
+            [b'P', b'A', b'R', b'1', ..] => read_parquet(input.on_disk()?)?,
+            [b'P', b'K', 3 | 5, 4 | 6, ..] => npy::read_npz(input.on_disk()?, options.array.as_deref())?,
             [0x1f, 0x8b, ..] => {
                 let mut inside = BufReader::with_capacity(1 << 16, flate2::bufread::MultiGzDecoder::new(&mut bytes));
                 let magic = peek(&mut inside, path)?;
@@ -222,24 +216,6 @@ impl Table {
             }
         }
     }
-}
-
-/// The name of standard input and output.
-pub const STANDARD: &str = "-";
-
-/// The bytes of a file, or of standard input, which is kept, as it can be read only once.
-pub(super) fn open(path: &Path) -> Result<Box<dyn Read>, Error> {
-    static INPUT: OnceLock<Vec<u8>> = OnceLock::new();
-    let unreadable = |e: io::Error| Error::file(path, "read", e);
-    if path != Path::new(STANDARD) {
-        return Ok(Box::new(File::open(path).map_err(unreadable)?));
-    }
-    if INPUT.get().is_none() {
-        let mut bytes = vec![];
-        io::stdin().read_to_end(&mut bytes).map_err(unreadable)?;
-        INPUT.get_or_init(|| bytes);
-    }
-    Ok(Box::new(INPUT.get().map_or(&[][..], Vec::as_slice)))
 }
 
 /// Text or NPY, from a stream.

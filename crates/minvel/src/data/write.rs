@@ -1,6 +1,7 @@
 //! Writing tables: CSV, TSV (both also in gzip), Parquet and NPY, by the name of the file.
 
-use super::table::{Column, Options, STANDARD, Table, open};
+use super::input::{Input, STANDARD};
+use super::table::{Column, Options, Table};
 use super::text::{Form, Records, fields, form, pointed};
 use crate::{Error, file};
 use std::io::{BufRead, BufReader, Write};
@@ -64,19 +65,25 @@ pub fn encode_table(path: &Path, columns: &[Column]) -> Result<Vec<u8>, Error> {
 }
 
 /// Writes a table again with further columns: the bytes of [`encode_appended`].
-pub fn append_columns(source: &Path, options: &Options, path: &Path, more: &[Column]) -> Result<(), Error> {
+pub fn append_columns(source: impl Into<Input>, options: &Options, path: &Path, more: &[Column]) -> Result<(), Error> {
     file::write(path, &encode_appended(source, options, path, more)?)
 }
 
-/// The bytes of a file of this name that holds a table with further columns; from text to text every field stays as it was but for decimal commas, which
-/// become points, and comments go. Where a name is taken, the new column is called `NAME_2`, ….
-pub fn encode_appended(source: &Path, options: &Options, path: &Path, more: &[Column]) -> Result<Vec<u8>, Error> {
+/// The bytes of a file of this name that holds a table with further columns; from text to text every field stays as it was
+/// but for decimal commas, which become points, and comments go. Where a name is taken, the new column is called `NAME_2`, ….
+pub fn encode_appended(
+    source: impl Into<Input>,
+    options: &Options,
+    path: &Path,
+    more: &[Column],
+) -> Result<Vec<u8>, Error> {
+    let source = &source.into();
     let table = Table::read(source, options)?;
     if let Some(column) = more.iter().find(|c| c.values.len() != table.rows()) {
         let (rows, given) = (table.rows(), column.values.len());
         let what =
             format!("has {rows} rows, but there are {given} values of {}: did it change meanwhile?", column.name);
-        return Err(Error::content(source, what));
+        return Err(Error::content(source.path(), what));
     }
     let more: Vec<Column> = more.iter().map(|column| free_name(&table.columns, column)).collect();
     match (Format::of(path)?, table.delimiter) {
@@ -105,8 +112,9 @@ fn name_all(mut columns: Vec<Column>) -> Vec<Column> {
 }
 
 /// The text of a file with further fields on each line.
-fn extended(source: &Path, options: &Options, delimiter: char, more: &[Column]) -> Result<String, Error> {
-    let mut raw = BufReader::new(open(source)?);
+fn extended(input: &Input, options: &Options, delimiter: char, more: &[Column]) -> Result<String, Error> {
+    let source = input.path();
+    let mut raw = input.open()?;
     let zipped = raw.fill_buf().map_err(|e| Error::file(source, "read", e))?.starts_with(&[0x1f, 0x8b]);
     let mut inside;
     let bytes: &mut dyn BufRead = if zipped {

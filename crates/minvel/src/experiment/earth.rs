@@ -79,7 +79,7 @@ impl Earth {
             let what = format!("names `{name}`, which is not one of {}", known.join(", "));
             let set = Set::named(name).ok_or_else(|| config.refuse("sets", &what))?;
             demand("sets", !this.sets[..i].contains(name), &format!("names `{name}` twice"))?;
-            if catalogue::find(set.data)?.path().is_none() && !missing.contains(&set.data) {
+            if !catalogue::find(set.data)?.is_at_hand() && !missing.contains(&set.data) {
                 missing.push(set.data);
             }
         }
@@ -87,9 +87,8 @@ impl Earth {
             return Ok(this);
         }
         let what = format!(
-            "the experiment `earth` needs data that are not on this machine: {}. Set MINVEL_DATA to a folder that holds them, \
-             or fetch each by `minvel data fetch NAME --from MIRROR`; `minvel data list` says what they are",
-            missing.join(", ")
+            "the experiment `earth` needs data sets that are not on this machine: {}",
+            catalogue::advice(&missing)
         );
         Err(Error::config(what))
     }

@@ -11,11 +11,12 @@
 //! **Checked by** tests/inception.rs, against bench/inception_reference.py.
 
 mod layers;
+mod pytorch;
 mod resize;
 
 use super::Features;
-use crate::Error;
-use crate::data::{Picture, catalogue, hexadecimal};
+use crate::data::{Picture, catalogue, hexadecimal, torch};
+use crate::{Error, file};
 use layers::{Layer, layers};
 use minvel_engine::{Expr, State};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -60,6 +61,13 @@ impl Inception {
     /// Where the weights lie on this machine.
     pub fn home() -> Result<PathBuf, Error> {
         catalogue::find("inception")?.here()
+    }
+
+    /// Writes weights that pytorch-fid publishes (a state dict of PyTorch) in the form that [`Inception::read`] takes.
+    pub fn convert(published: &Path, path: &Path) -> Result<(), Error> {
+        let state = torch::read(published)?;
+        let bytes = pytorch::converted(&state).map_err(|what| Error::content(published, what))?;
+        file::write(path, &bytes)
     }
 
     /// The same network for images of so many rows and columns.
