@@ -1,6 +1,7 @@
 //! The program `minvel`: glue between the command line and the library.
 //!
-//! Exit status: 0 done, 1 failed while working, 2 bad input (nothing was written), 130 interrupted (can be resumed).
+//! Exit status: 0 done, 1 failed while working, 2 bad input (nothing was written), 3 the device failed or has no memory left,
+//! 130 interrupted; after 3 and 130 `--resume` goes on.
 
 #[macro_use]
 mod out;
@@ -24,6 +25,7 @@ mod stop;
 mod train;
 
 use clap::{Parser, Subcommand};
+use minvel::DeviceErrorKind;
 use std::process::ExitCode;
 
 /// Learn energies from data by minimum velocity learning.
@@ -33,7 +35,14 @@ use std::process::ExitCode;
 Begin with:
   minvel fit quakes.csv --out quakes     a density, a map and an honest score from a file of points
   minvel train vae --quick               an auto-encoder of digits with codes on a sphere
-  minvel reproduce synthetic --quick     the experiments of the paper, in minutes")]
+  minvel reproduce synthetic --quick     the experiments of the paper, in minutes
+
+Exit status:
+  0    success
+  1    the work failed
+  2    bad input: arguments, settings or files; nothing was written
+  3    the device failed or is out of memory (GPU lost, full, broken); resume with --resume
+  130  interrupted; resume with --resume")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -70,6 +79,10 @@ enum Failure {
 fn main() -> ExitCode {
     // clap itself prints and exits with 2 for arguments it cannot read, with 0 for --help and --version
     let arguments = Arguments::parse();
+    if let Err(why) = minvel::Device::from_environment() {
+        eprintln!("error: {why}");
+        return ExitCode::from(2);
+    }
     let outcome = match arguments.command {
         Command::Fit(arguments) => fit::run(*arguments),
         Command::Score(arguments) => score::run(&arguments),
@@ -92,15 +105,24 @@ fn main() -> ExitCode {
         }
         Err(Failure::Work(error)) => {
             eprintln!("error: {error}");
-            ExitCode::FAILURE
+            status(&error)
         }
         Err(Failure::Halted(error, advice)) => {
             eprintln!("error: {error}\n{advice}");
-            ExitCode::FAILURE
+            status(&error)
         }
         Err(Failure::Interrupted(advice)) => {
             eprintln!("{advice}");
             ExitCode::from(130)
         }
+    }
+}
+
+/// The exit status of work that failed.
+fn status(error: &minvel::Error) -> ExitCode {
+    match error {
+        // An index outside its table is wrong on every device.
+        minvel::Error::Device(why) if why.kind() != DeviceErrorKind::Index => ExitCode::from(3),
+        _ => ExitCode::FAILURE,
     }
 }

@@ -43,6 +43,9 @@ pub fn ended(error: Error, command: &str, folder: &Path) -> Failure {
     match error {
         Error::Interrupted => Failure::Interrupted(format!("interrupted; {advice}")),
         Error::File { .. } => Failure::Halted(error, format!("when that is mended, {advice}")),
+        Error::Device(_) => {
+            Failure::Halted(error, format!("what was saved is whole; {advice}, perhaps with --device cpu"))
+        }
         error => Failure::Work(error),
     }
 }

@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => look.bearings,
     };
     look.title = arguments.title.clone().unwrap_or(look.title);
-    let figures = density_figures(&model, &model.centres(), &look, &Desk::bare());
+    let figures = density_figures(&model, &model.centres(), &look, &Desk::bare()).map_err(Failure::Work)?;
     arguments.check(&figures).map_err(Failure::Input)?;
     let out = arguments.out.clone().unwrap_or(arguments.folder.clone());
     file::create_folder(&out).map_err(Failure::Work)?;

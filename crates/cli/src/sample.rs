@@ -34,7 +34,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     check_name(&arguments.out).map_err(Failure::Input)?;
     let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
-    let drawn = model.sample(arguments.number, arguments.seed, &Desk::bare());
+    let drawn = model.sample(arguments.number, arguments.seed, &Desk::bare()).map_err(Failure::Work)?;
     let columns = coordinates.table(&drawn.points).map_err(Failure::Input)?;
     write_table(&arguments.out, &columns).map_err(Failure::Work)?;
     match arguments.json {

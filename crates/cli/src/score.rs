@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let data = Dataset::read_as(&path, &coordinates, &options).map_err(Failure::Input)?;
     data.guesses.iter().for_each(|doubt| eprintln!("mind: {doubt}"));
     let desk = Desk::bare();
-    let energy = model.energy(&data.points, &desk);
+    let energy = model.energy(&data.points, &desk).map_err(Failure::Work)?;
     let log_density = model.log_density_of_energy(&energy);
     let mean = Estimate::of(log_density.iter().copied());
     let more = [Column::numbers("log_density", log_density), Column::numbers("energy", energy)];

@@ -26,10 +26,10 @@ impl Device {
         }
     }
 
-    /// `MINVEL_DEVICE`, or the processor: what programs run on that do not say where.
-    pub(crate) fn from_environment() -> Device {
-        let Ok(text) = std::env::var("MINVEL_DEVICE") else { return Device::Cpu };
-        text.parse().unwrap_or_else(|why| panic!("MINVEL_DEVICE: {why}"))
+    /// `MINVEL_DEVICE`, or the processor: what programs run on that do not say where. An error if there is no such device.
+    pub fn from_environment() -> Result<Device, DeviceError> {
+        let Ok(text) = std::env::var("MINVEL_DEVICE") else { return Ok(Device::Cpu) };
+        text.parse().map_err(|why: DeviceError| DeviceError::new(why.kind, format!("MINVEL_DEVICE: {why}")))
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let device = Device::from_environment();
+        let device = Device::from_environment().unwrap_or_else(|why| panic!("{why}"));
         Options { replicas: 1, device, precision: Precision::F32, threads: 0, isa: None, tile: 0 }
     }
 }

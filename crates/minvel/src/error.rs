@@ -1,6 +1,7 @@
 //! What can go wrong with files, configuration and numbers; mistakes of the programmer panic instead.
 
 use crate::train::Divergence;
+use minvel_engine::DeviceError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,10 @@ pub enum Error {
     },
     /// A training that left the finite numbers.
     Diverged(Divergence),
+    /// A device that failed, or has no memory left; what was kept before is still good.
+    Device(DeviceError),
+    /// Chains of a sampler that left the finite numbers.
+    Chains(crate::sampler::Divergence),
     /// The user asked to stop; everything finished is on disk.
     Interrupted,
 }
@@ -60,6 +65,8 @@ impl fmt::Display for Error {
             Error::File { path, action, source } => write!(f, "cannot {action} {}: {source}", path.display()),
             Error::Content { path, what } => write!(f, "{}: {what}", path.display()),
             Error::Diverged(divergence) => write!(f, "{divergence}"),
+            Error::Device(why) => write!(f, "{why}"),
+            Error::Chains(divergence) => write!(f, "{divergence}"),
             Error::Interrupted => write!(f, "interrupted"),
         }
     }
@@ -69,6 +76,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::File { source, .. } => Some(source),
+            Error::Device(why) => Some(why),
             _ => None,
         }
     }
@@ -77,5 +85,17 @@ impl std::error::Error for Error {
 impl From<Divergence> for Error {
     fn from(divergence: Divergence) -> Self {
         Error::Diverged(divergence)
+    }
+}
+
+impl From<DeviceError> for Error {
+    fn from(why: DeviceError) -> Self {
+        Error::Device(why)
+    }
+}
+
+impl From<crate::sampler::Divergence> for Error {
+    fn from(divergence: crate::sampler::Divergence) -> Self {
+        Error::Chains(divergence)
     }
 }

@@ -126,10 +126,10 @@ impl Trainer {
         while done < self.steps && !self.all_lost(&training, state.replicas()) {
             let end = done.saturating_add(self.block).min(self.steps);
             let before = state.clone();
-            program.run_steps(state, self.seed, done..end);
-            let loss: Vec<f64> = self.losses(program, state.replicas());
+            program.try_run_steps(state, self.seed, done..end)?;
+            let loss: Vec<f64> = self.losses(program, state.replicas())?;
             for replica in fresh_losses(&loss, &training) {
-                let step = self.first_bad_step(program, before.clone(), done..end, replica);
+                let step = self.first_bad_step(program, before.clone(), done..end, replica)?;
                 training.divergences.push(Divergence { step, replica, where_: "the loss".into() });
             }
             done = end;
@@ -144,6 +144,7 @@ impl Trainer {
                 return Err(Error::Interrupted);
             }
         }
+        state.fetch()?; // whoever reads it later finds it here
         lost_variables(state, done, &mut training);
         desk.end();
         Ok(training)
@@ -162,6 +163,7 @@ impl Trainer {
 
     fn save<T: Scalar>(&self, state: &State<T>, step: u32, training: &Training, desk: &Desk) -> Result<(), Error> {
         let Some(path) = desk.checkpoint(&self.name) else { return Ok(()) };
+        state.fetch()?;
         let note = Note { training: training.clone(), seconds: desk.seconds() };
         Checkpoint::new(state.clone(), step, &desk.purpose(&self.name), &note).write(&path)
     }
@@ -171,9 +173,9 @@ impl Trainer {
     }
 
     /// The loss of each replica: the sum of the output's entries, if it has several.
-    fn losses<T: Scalar>(&self, program: &Loaded<T>, replicas: usize) -> Vec<f64> {
-        let output = program.output(self.loss);
-        output.chunks(output.len() / replicas).map(|own| own.iter().map(|x| x.to_f64()).sum()).collect()
+    fn losses<T: Scalar>(&self, program: &Loaded<T>, replicas: usize) -> Result<Vec<f64>, Error> {
+        let output = program.try_output(self.loss)?;
+        Ok(output.chunks(output.len() / replicas).map(|own| own.iter().map(|x| x.to_f64()).sum()).collect())
     }
 
     /// Repeats a block step by step: the same bits, so that the first bad step shows itself.
@@ -181,15 +183,17 @@ impl Trainer {
         &self,
         program: &mut Loaded<T>,
         mut state: State<T>,
-        mut steps: std::ops::Range<u32>,
+        steps: std::ops::Range<u32>,
         replica: usize,
-    ) -> u32 {
+    ) -> Result<u32, Error> {
         let last = steps.end - 1;
-        let bad = steps.find(|&step| {
-            program.run_steps(&mut state, self.seed, step..step + 1);
-            !self.losses(program, state.replicas())[replica].is_finite()
-        });
-        bad.unwrap_or(last)
+        for step in steps {
+            program.try_run_steps(&mut state, self.seed, step..step + 1)?;
+            if !self.losses(program, state.replicas())?[replica].is_finite() {
+                return Ok(step);
+            }
+        }
+        Ok(last)
     }
 }
 

@@ -64,7 +64,7 @@ impl Truth {
     /// log truth − log model at fresh points: their mean is KL(truth‖model).
     fn gaps(&self, model: &Model, count: usize, seed: u64) -> Vec<f64> {
         let fresh = self.draw(count, seed);
-        let own = model.log_density(&fresh, &Desk::bare());
+        let own = model.log_density(&fresh, &Desk::bare()).unwrap();
         fresh.chunks(self.bump.ambient()).zip(own).map(|(x, l)| self.log_density(x) - l).collect()
     }
 }
@@ -151,7 +151,7 @@ fn log_z_is_that_of_the_energy_and_the_density_integrates_to_one() {
             |logs: Vec<f64>| sum(&logs.into_iter().zip(&weights).map(|(l, w)| w * l.exp()).collect::<Vec<f64>>());
         // The error of the grid itself: the kernels alone are normalised.
         let kernels = integral(model.log_anchor(&points, &desk(0))) - 1.0;
-        let total = integral(model.log_density(&points, &desk(0))) - 1.0;
+        let total = integral(model.log_density(&points, &desk(0)).unwrap()) - 1.0;
         let log_z = model.log_z().value;
         println!(
             "{name}: ∫p − 1 = {total:+.2e}, kernels {kernels:+.2e}, log Z {} ± {:.1e}",
@@ -163,7 +163,7 @@ fn log_z_is_that_of_the_energy_and_the_density_integrates_to_one() {
         if name == "euclidean:2" {
             continue; // its energy is in standard units
         }
-        let direct = integral(model.energy(&points, &desk(0)).into_iter().map(|e| -e).collect()).ln();
+        let direct = integral(model.energy(&points, &desk(0)).unwrap().into_iter().map(|e| -e).collect()).ln();
         assert!((direct - log_z.mean).abs() <= allowed, "{name}: log Z = {log_z}, by quadrature {direct}");
         assert!(log_z.mean.abs() > allowed, "{name}: no power against log Z = 0");
     }
@@ -175,19 +175,23 @@ fn samples_follow_the_model_and_not_the_kernels_alone() {
     for name in ["sphere:2", "euclidean:2"] {
         let (model, _) = coarse(name);
         let (points, weights) = grid(name);
-        let logs = model.log_density(&points, &desk(0));
-        let height = |points: &[f64]| model.log_density(points, &desk(0));
+        let logs = model.log_density(&points, &desk(0)).unwrap();
+        let height = |points: &[f64]| model.log_density(points, &desk(0)).unwrap();
         let expected = sum(&logs.iter().zip(&weights).map(|(l, w)| w * l.exp() * l).collect::<Vec<f64>>());
-        let drawn = model.sample(COUNT, 5, &desk(0));
+        let drawn = model.sample(COUNT, 5, &desk(0)).unwrap();
         println!("{name}: acceptance {:.3}, moved {:.4}", drawn.acceptance, drawn.moved);
         assert!((0.0..=1.0).contains(&drawn.acceptance) && drawn.moved > 0.9);
         assert!(within_sigma(&format!("{name}: E log p"), &height(&drawn.points), expected, 4.0), "{name}");
-        assert_eq!(drawn, model.sample(COUNT, 5, &desk(1)), "{name}: seed, not threads, decide");
-        assert_ne!(drawn.points, model.sample(COUNT, 6, &desk(0)).points, "{name}: another seed, other points");
+        assert_eq!(drawn, model.sample(COUNT, 5, &desk(1)).unwrap(), "{name}: seed, not threads, decide");
+        assert_ne!(
+            drawn.points,
+            model.sample(COUNT, 6, &desk(0)).unwrap().points,
+            "{name}: another seed, other points"
+        );
         let alone = settings(&[&COARSE[..], &["objective=none"]].concat());
         let truth = Truth::new(name, SHARES);
         let (twin, _) = learn(name, &alone, &truth.draw(400, 1), &truth.draw(200, 2), 0);
-        let (mean, error) = estimate(&height(&twin.sample(COUNT, 5, &desk(0)).points));
+        let (mean, error) = estimate(&height(&twin.sample(COUNT, 5, &desk(0)).unwrap().points));
         println!("{name}: the kernels alone give {mean:.4} ± {error:.4}");
         assert!((mean - expected).abs() > 4.0 * error, "{name}: no power against the kernels alone");
     }
@@ -198,13 +202,13 @@ fn scores_are_the_slopes_of_the_log_density() {
     const STEP: f64 = 1e-2;
     let (model, truth) = coarse("euclidean:2");
     let points = truth.draw(20, 9);
-    let (scores, standard) = model.scores(&points, &desk(0));
+    let (scores, standard) = model.scores(&points, &desk(0)).unwrap();
     for (k, x) in points.chunks(2).enumerate() {
         for j in 0..2 {
             let at = |t: f64| {
                 let mut to = x.to_vec();
                 to[j] += t;
-                model.log_density(&to, &desk(0))[0]
+                model.log_density(&to, &desk(0)).unwrap()[0]
             };
             let slope = (8.0 * (at(STEP) - at(-STEP)) - at(2.0 * STEP) + at(-2.0 * STEP)) / (12.0 * STEP);
             // Scores are per standard unit.
@@ -229,13 +233,13 @@ fn other_units_shift_the_log_density_by_the_logarithm_of_the_unit() {
         let settings = settings(&[&format!("objective={objective}")]);
         let (model, _) = learn("euclidean:2", &settings, &train, &validation, 0);
         let (other, _) = learn("euclidean:2", &settings, &scaled(&train, unit), &scaled(&validation, unit), 0);
-        let logs = model.log_density(&fresh, &desk(0));
-        for (log, got) in logs.iter().zip(other.log_density(&scaled(&fresh, unit), &desk(0))) {
+        let logs = model.log_density(&fresh, &desk(0)).unwrap();
+        for (log, got) in logs.iter().zip(other.log_density(&scaled(&fresh, unit), &desk(0)).unwrap()) {
             let expected = log - 2.0 * f64::ln(unit);
             assert!(within_ulps(got, expected, ulps), "unit {unit}: {got}, not {expected}");
             assert!(!within_ulps(got, log - f64::ln(unit), ulps), "no power against one dimension");
         }
-        let (a, b) = (model.sample(20, 1, &desk(0)).points, other.sample(20, 1, &desk(0)).points);
+        let (a, b) = (model.sample(20, 1, &desk(0)).unwrap().points, other.sample(20, 1, &desk(0)).unwrap().points);
         a.iter().zip(b).for_each(|(a, b)| assert!(within_ulps(b / unit, *a, ulps), "{b}, not {unit}·{a}"));
     }
 }
@@ -250,7 +254,11 @@ fn threads_change_no_bit() {
             let (model, history) = learn(name, &settings(&[seed]), &train, &validation, threads);
             let path = scratch.path("model.safetensors");
             model.write(&path, &form(name)).unwrap();
-            (std::fs::read(path).unwrap(), format!("{history:?}"), model.log_density(&validation, &desk(threads)))
+            (
+                std::fs::read(path).unwrap(),
+                format!("{history:?}"),
+                model.log_density(&validation, &desk(threads)).unwrap(),
+            )
         };
         let one = file(1, "seed=1");
         for threads in [2, 3] {
@@ -289,9 +297,9 @@ fn a_file_keeps_every_bit_of_a_model() {
         let (read, coordinates) = Model::read(&path).unwrap();
         assert_eq!(coordinates, form(name));
         let fresh = truth.draw(100, 3);
-        assert_eq!(model.log_density(&fresh, &desk(0)), read.log_density(&fresh, &desk(0)), "{name}");
-        assert_eq!(model.energy(&fresh, &desk(0)), read.energy(&fresh, &desk(0)), "{name}");
-        assert_eq!(model.sample(50, 1, &desk(0)), read.sample(50, 1, &desk(0)), "{name}");
+        assert_eq!(model.log_density(&fresh, &desk(0)).unwrap(), read.log_density(&fresh, &desk(0)).unwrap(), "{name}");
+        assert_eq!(model.energy(&fresh, &desk(0)).unwrap(), read.energy(&fresh, &desk(0)).unwrap(), "{name}");
+        assert_eq!(model.sample(50, 1, &desk(0)).unwrap(), read.sample(50, 1, &desk(0)).unwrap(), "{name}");
         assert_eq!((model.share(), model.log_z()), (read.share(), read.log_z()));
         assert_eq!((model.kernels(), model.settings()), (read.kernels(), read.settings()), "{name}");
         read.write(&again, &coordinates).unwrap();
@@ -372,8 +380,8 @@ fn broken_models_are_refused_or_read_but_never_panic() {
         let path = scratch.file("fuzz.safetensors", &bytes);
         let use_it = || {
             Model::read(&path).is_ok_and(|(model, coordinates)| {
-                let points = model.sample(3, 1, &desk(1)).points;
-                model.log_density(&points, &desk(1));
+                let points = model.sample(3, 1, &desk(1)).unwrap().points;
+                model.log_density(&points, &desk(1)).unwrap();
                 let _ = coordinates.table(&points);
                 true
             })
@@ -394,7 +402,7 @@ fn an_evaluation_holds_the_errors_of_its_numbers() {
         let (model, truth) = coarse(name);
         let test = truth.draw(300, 6);
         let evaluation = Evaluation::of(model, &test, 1, &desk(0)).unwrap();
-        let nll: Vec<f64> = model.log_density(&test, &desk(0)).iter().map(|l| -l).collect();
+        let nll: Vec<f64> = model.log_density(&test, &desk(0)).unwrap().iter().map(|l| -l).collect();
         let (mean, error) = estimate(&nll);
         assert!(within_ulps(evaluation.test_nll.mean, mean, 64.0), "{name}");
         let both = error.hypot(model.log_z().value.std_error);

@@ -58,6 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     bars.finish();
     let network = outcome.map_err(|error| match error {
         Error::Interrupted => Failure::Interrupted("interrupted; the same command goes on".into()),
+        Error::Device(_) => Failure::Halted(error, "the same command goes on, also on another --device".into()),
         error => Failure::Work(error),
     })?;
     network.write(&out).map_err(Failure::Work)?;

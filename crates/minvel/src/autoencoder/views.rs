@@ -7,7 +7,7 @@
 use super::Autoencoder;
 use super::learning::outside;
 use minvel_engine::math::Real;
-use minvel_engine::{Clock, Expr, Graph, Options, State};
+use minvel_engine::{Clock, DeviceError, Expr, Graph, Options, State};
 
 /// Samples that are drawn at once.
 const AT_ONCE: usize = 500;
@@ -25,50 +25,56 @@ pub struct Views<'a> {
 
 impl Views<'_> {
     /// Mean pixels of codes of the prior.
-    pub fn samples<T: Real>(&self, state: &mut State<T>, count: usize) -> Vec<T> {
+    pub fn samples<T: Real>(&self, state: &mut State<T>, count: usize) -> Result<Vec<T>, DeviceError> {
         let g = Graph::new();
         let rows = count.min(AT_ONCE);
         let codes = self.model.latent.sample_base(&g, rows, outside("samples"));
-        let mut program = g.compile::<T>(&[self.model.decoder.mean(codes)], &[], &self.options);
+        let mut program = g.try_compile::<T>(&[self.model.decoder.mean(codes)], &[], &self.options)?;
         let pixels = self.model.decoder.pixels();
         let mut all = vec![Vec::with_capacity(count * pixels); self.options.replicas];
         for step in 0..count.div_ceil(rows.max(1)) {
-            program.run(state, &[], Clock { seed: self.seed, step: step as u32 });
+            program.try_run(state, &[], Clock { seed: self.seed, step: step as u32 })?;
             let wanted = rows.min(count - step * rows) * pixels;
-            let parts = program.output(0).chunks(rows * pixels);
+            let parts = program.try_output(0)?.chunks(rows * pixels);
             all.iter_mut().zip(parts).for_each(|(own, part)| own.extend(&part[..wanted]));
         }
-        all.concat()
+        Ok(all.concat())
     }
 
     /// Mean pixels of given codes, `[count, m]` for all replicas or for each.
-    pub fn decoded<T: Real>(&self, state: &mut State<T>, codes: &[T], count: usize) -> Vec<T> {
+    pub fn decoded<T: Real>(&self, state: &mut State<T>, codes: &[T], count: usize) -> Result<Vec<T>, DeviceError> {
         let g = Graph::new();
         let codes_in = g.input_rows("codes", count, [self.model.latent.ambient()]);
         self.run(&g, self.model.decoder.mean(codes_in), state, &[("codes", codes)])
     }
 
     /// Codes of given images.
-    pub fn codes<T: Real>(&self, state: &mut State<T>, images: &[T]) -> Vec<T> {
+    pub fn codes<T: Real>(&self, state: &mut State<T>, images: &[T]) -> Result<Vec<T>, DeviceError> {
         let g = Graph::new();
         let at = self.encoded(&g, images.len());
         self.run(&g, at, state, &[("images", images)])
     }
 
     /// Mean pixels of the codes of given images.
-    pub fn reconstructions<T: Real>(&self, state: &mut State<T>, images: &[T]) -> Vec<T> {
+    pub fn reconstructions<T: Real>(&self, state: &mut State<T>, images: &[T]) -> Result<Vec<T>, DeviceError> {
         let g = Graph::new();
         let at = self.encoded(&g, images.len());
         self.run(&g, self.model.decoder.mean(at), state, &[("images", images)])
     }
 
     /// Mean pixels along geodesics between the codes of pairs of images, `points` on each path with both ends.
-    pub fn paths<T: Real>(&self, state: &mut State<T>, from: &[T], to: &[T], points: usize) -> Vec<T> {
+    pub fn paths<T: Real>(
+        &self,
+        state: &mut State<T>,
+        from: &[T],
+        to: &[T],
+        points: usize,
+    ) -> Result<Vec<T>, DeviceError> {
         assert!(from.len() == to.len() && points > 1, "a path goes from an image to another, by two points or more");
         let pixels = self.model.decoder.pixels();
         let pairs = from.len() / pixels;
         if pairs == 0 {
-            return vec![];
+            return Ok(vec![]);
         }
         let repeated = |images: &[T]| -> Vec<T> {
             images.chunks(pixels).flat_map(|image| std::iter::repeat_n(image, points)).flatten().copied().collect()
@@ -99,9 +105,15 @@ impl Views<'_> {
         self.model.encoder.encode(pixels, outside("codes")).at
     }
 
-    fn run<T: Real>(&self, g: &Graph, value: Expr, state: &mut State<T>, inputs: &[(&str, &[T])]) -> Vec<T> {
-        let mut program = g.compile::<T>(&[value], &[], &self.options);
-        program.run(state, inputs, Clock { seed: self.seed, step: 0 });
-        program.output(0).to_vec()
+    fn run<T: Real>(
+        &self,
+        g: &Graph,
+        value: Expr,
+        state: &mut State<T>,
+        inputs: &[(&str, &[T])],
+    ) -> Result<Vec<T>, DeviceError> {
+        let mut program = g.try_compile::<T>(&[value], &[], &self.options)?;
+        program.try_run(state, inputs, Clock { seed: self.seed, step: 0 })?;
+        Ok(program.try_output(0)?.to_vec())
     }
 }

@@ -135,7 +135,7 @@ impl Correction<'_> {
         let schedule = Schedule::Cosine { steps: learning.steps, floor: 0.0 };
         let optimiser = Optimiser { schedule, ..Optimiser::adam(learning.rate) };
         let updates = optimiser.minimise(loss + scale, &energy::parameters(&network, &g));
-        let mut program = g.compile::<f32>(&[loss], &updates.updates, &desk.options(*seeds));
+        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(*seeds))?;
         let mut state = State::new(*seeds);
         energy::initialise(&network, &mut state, *seed);
         silence(&network, &mut state);
@@ -144,9 +144,9 @@ impl Correction<'_> {
         let inputs: Vec<(&str, &[f32])> =
             ["points", "pull", "mobility", "draws"].into_iter().zip(inputs.iter().map(Vec::as_slice)).collect();
 
-        let mut judge = Judge::new(self, &network, validation, draws, desk);
+        let mut judge = Judge::new(self, &network, validation, draws, desk)?;
         let mut curves: Vec<Curve> = vec![];
-        let start = judge.losses(&mut state);
+        let start = judge.losses(&mut state)?;
         let mut best: Vec<(f64, u32, State<f32>)> =
             (0..*seeds).map(|r| (start[r], 0, one_replica(&state, r))).collect();
         curves.push(Curve { step: 0, train: vec![f64::NAN; *seeds], validation: start });
@@ -158,7 +158,7 @@ impl Correction<'_> {
             let block = (ends[1] - ends[0]).div_ceil(5).min(100);
             let trainer = Trainer { name, from: ends[0], steps: ends[1], block, seed: *seed, loss: 0 };
             let training = trainer.run(&mut program, &mut state, &inputs, desk)?;
-            let losses = judge.losses(&mut state);
+            let losses = judge.losses(&mut state)?;
             for (r, best) in best.iter_mut().enumerate() {
                 if losses[r] < best.0 {
                     *best = (losses[r], ends[1], one_replica(&state, r));
@@ -202,7 +202,7 @@ impl Judge {
     /// Noise drawn for each row.
     const ROUNDS: u32 = 8;
 
-    fn new(correction: &Correction, network: &Mlp, rows: &Rows, draws: &[f64], desk: &Desk) -> Self {
+    fn new(correction: &Correction, network: &Mlp, rows: &Rows, draws: &[f64], desk: &Desk) -> Result<Self, Error> {
         let m = correction.manifold.ambient();
         let g = Graph::new();
         let (count, many) = (rows.mobility.len(), (draws.len() / m).min(20_000));
@@ -210,7 +210,7 @@ impl Judge {
         let anchor = g.input_rows("draws", many, [m]);
         let loss =
             correction.loss(network, [given("points", &[m]), given("pull", &[m]), given("mobility", &[])], anchor);
-        let program = g.compile::<f32>(&[loss], &[], &desk.options(correction.settings.seeds));
+        let program = g.try_compile::<f32>(&[loss], &[], &desk.options(correction.settings.seeds))?;
         let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
         let inputs = vec![
             ("points", single(&rows.points)),
@@ -219,17 +219,17 @@ impl Judge {
             ("draws", single(&draws[..many * m])),
         ];
         let noisy = correction.settings.objective != Goal::Likelihood;
-        Judge { program, inputs, rounds: if noisy { Self::ROUNDS } else { 1 } }
+        Ok(Judge { program, inputs, rounds: if noisy { Self::ROUNDS } else { 1 } })
     }
 
-    fn losses(&mut self, state: &mut State<f32>) -> Vec<f64> {
+    fn losses(&mut self, state: &mut State<f32>) -> Result<Vec<f64>, Error> {
         let inputs: Vec<(&str, &[f32])> = self.inputs.iter().map(|(n, v)| (*n, v.as_slice())).collect();
         let mut sums = vec![0.0; state.replicas()];
         for step in 0..self.rounds {
-            self.program.run(state, &inputs, Clock { seed: u64::MAX, step });
-            sums.iter_mut().zip(self.program.output(0)).for_each(|(s, x)| *s += *x as f64);
+            self.program.try_run(state, &inputs, Clock { seed: u64::MAX, step })?;
+            sums.iter_mut().zip(self.program.try_output(0)?).for_each(|(s, x)| *s += *x as f64);
         }
-        sums.into_iter().map(|s| s / self.rounds as f64).collect()
+        Ok(sums.into_iter().map(|s| s / self.rounds as f64).collect())
     }
 }
 
@@ -240,7 +240,7 @@ pub(super) fn mean_of_networks(
     points: &[f64],
     m: usize,
     desk: &Desk,
-) -> Vec<f64> {
+) -> Result<Vec<f64>, Error> {
     averaged(states, points, m, 1, desk, |x| network.energy(x))
 }
 
@@ -251,7 +251,7 @@ pub(super) fn derivative_of_networks(
     points: &[f64],
     m: usize,
     desk: &Desk,
-) -> Vec<f64> {
+) -> Result<Vec<f64>, Error> {
     averaged(states, points, m, m, desk, |x| grad(network.energy(x), &[x])[0])
 }
 
@@ -263,13 +263,13 @@ fn averaged(
     width: usize,
     desk: &Desk,
     value: impl for<'g> Fn(Expr<'g>) -> Expr<'g>,
-) -> Vec<f64> {
+) -> Result<Vec<f64>, Error> {
     const ROWS: usize = 4096;
     let count = points.len() / m;
     let mut sums = vec![0.0; count * width];
     let rows = ROWS.min(count.max(1));
     let g = Graph::new();
-    let mut program = g.compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &desk.options(1));
+    let mut program = g.try_compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &desk.options(1))?;
     let share = 1.0 / states.len() as f64;
     let mut batch = vec![0f32; rows * m];
     for (chunk, sums) in points.chunks(rows * m).zip(sums.chunks_mut(rows * width)) {
@@ -278,9 +278,9 @@ fn averaged(
             *to = (if k < chunk.len() { chunk[k] } else { chunk[k % m] }) as f32;
         }
         for state in states.iter_mut() {
-            program.run(state, &[("x", &batch)], Clock { seed: 0, step: 0 });
-            sums.iter_mut().zip(program.output(0)).for_each(|(s, f)| *s += share * *f as f64);
+            program.try_run(state, &[("x", &batch)], Clock { seed: 0, step: 0 })?;
+            sums.iter_mut().zip(program.try_output(0)?).for_each(|(s, f)| *s += share * *f as f64);
         }
     }
-    sums
+    Ok(sums)
 }

@@ -58,7 +58,7 @@ impl Evaluation {
     /// Of a model, on rows given as points in the units of the data.
     pub fn of(model: &Model, points: &[f64], seed: u64, desk: &Desk) -> Result<Self, Error> {
         let m = model.manifold().ambient();
-        let own = model.log_density(points, desk);
+        let own = model.log_density(points, desk)?;
         let nll = |logs: &[f64]| Estimate::of(logs.iter().map(|l| -l));
         // The error of log Z, as a number to add: zero, known to so many nats.
         let error = Estimate { mean: 0.0, count: u64::MAX, ..model.log_z().value };
@@ -89,7 +89,7 @@ impl Fitness {
         if points.len() / model.manifold().ambient() < 2 {
             return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
         }
-        let (scores, standard) = model.scores(points, desk);
+        let (scores, standard) = model.scores(points, desk)?;
         let plan = TestPlan { seed, threads: desk.threads(), ..TestPlan::default() };
         let Goodness { statistic, p_value, points, .. } =
             goodness_of_fit(&**model.manifold(), &standard, &scores, &plan)?;

@@ -176,16 +176,16 @@ impl Fit<'_> {
         file::write(&folder.0.join("metrics.csv"), metrics(&summary.history).as_bytes())?;
         let text = serde_json::to_vec_pretty(&summary).expect("a summary is plain data");
         file::write(&folder.summary(), &text)?;
-        let report = self.report(&summary, &model, &train, &desk);
+        let report = self.report(&summary, &model, &train, &desk)?;
         report.write(&folder.0)?;
         remove(&folder.work())?;
         Ok(summary)
     }
 
-    fn report(&self, summary: &Summary, model: &Model, train: &[f64], desk: &Desk) -> Report {
-        let figures = pages::figures(summary, model, train, &pages::look(&summary.data), desk);
+    fn report(&self, summary: &Summary, model: &Model, train: &[f64], desk: &Desk) -> Result<Report, Error> {
+        let figures = pages::figures(summary, model, train, &pages::look(&summary.data), desk)?;
         let report = pages::report(summary, self.config.json(), self.config.is_quick(), figures);
-        Report { versions: self.versions.clone(), revision: self.revision.to_string(), ..report }
+        Ok(Report { versions: self.versions.clone(), revision: self.revision.to_string(), ..report })
     }
 }
 

@@ -77,7 +77,7 @@ impl Model {
         let at_validation = model.anchor.log_density_of(&validation, threads);
         if !with_correction {
             history.shares = vec![(0.0, -Estimate::of(at_validation).mean)];
-            model.log_z = model.partition(desk);
+            model.log_z = model.partition(desk)?;
             return Ok((model, history));
         }
 
@@ -91,8 +91,8 @@ impl Model {
         model.networks = learnt.best;
         (history.curves, history.best_step) = (learnt.curves, learnt.best_step);
 
-        let f = model.correction(&validation, desk);
-        let at_draws = model.correction(&draws, desk);
+        let f = model.correction(&validation, desk)?;
+        let at_draws = model.correction(&draws, desk)?;
         let score = |t: f64| {
             let likelihood: Vec<f64> = at_validation.iter().zip(&f).map(|(a, f)| a - t * f).collect();
             let weights: Vec<f64> = at_draws.iter().map(|f| -t * f).collect();
@@ -102,7 +102,7 @@ impl Model {
         let best = history.shares.iter().min_by(|a, b| a.1.total_cmp(&b.1)).expect("some share");
         model.share = best.0;
         desk.begin("log Z", 1, 0);
-        model.log_z = model.partition(desk);
+        model.log_z = model.partition(desk)?;
         desk.end();
         Ok((model, history))
     }
@@ -123,10 +123,10 @@ impl Model {
     }
 
     /// f at points in standard units.
-    pub(super) fn correction(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
+    pub(super) fn correction(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
         let m = self.manifold.ambient();
         if self.networks.is_empty() {
-            return vec![0.0; points.len() / m];
+            return Ok(vec![0.0; points.len() / m]);
         }
         let network = Correction { manifold: self.manifold.clone(), settings: &self.settings }.network();
         mean_of_networks(&network, &mut self.networks.clone(), points, m, desk)
@@ -142,16 +142,16 @@ impl Model {
     }
 
     /// E at points in the units of the data.
-    pub fn energy(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
+    pub fn energy(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
         let points = self.standard.apply(points);
         let anchor = self.anchor.log_density_of(&points, desk.threads());
-        let f = if self.share > 0.0 { self.correction(&points, desk) } else { vec![0.0; anchor.len()] };
-        anchor.iter().zip(&f).map(|(a, f)| self.share * f - a).collect()
+        let f = if self.share > 0.0 { self.correction(&points, desk)? } else { vec![0.0; anchor.len()] };
+        Ok(anchor.iter().zip(&f).map(|(a, f)| self.share * f - a).collect())
     }
 
     /// log p at points in the units of the data.
-    pub fn log_density(&self, points: &[f64], desk: &Desk) -> Vec<f64> {
-        self.log_density_of_energy(&self.energy(points, desk))
+    pub fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+        Ok(self.log_density_of_energy(&self.energy(points, desk)?))
     }
 
     /// log p of points with these energies.
@@ -168,21 +168,21 @@ impl Model {
     }
 
     /// grad log p at points in standard units, in the coordinates of the manifold; and the points.
-    pub fn scores(&self, points: &[f64], desk: &Desk) -> (Vec<f64>, Vec<f64>) {
+    pub fn scores(&self, points: &[f64], desk: &Desk) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let m = self.manifold.ambient();
         let points = self.standard.apply(points);
         let mut derivative = self.anchor.derivative(&points, desk.threads());
         if self.share > 0.0 {
             let network = Correction { manifold: self.manifold.clone(), settings: &self.settings }.network();
-            let slope = derivative_of_networks(&network, &mut self.networks.clone(), &points, m, desk);
+            let slope = derivative_of_networks(&network, &mut self.networks.clone(), &points, m, desk)?;
             derivative.iter_mut().zip(slope).for_each(|(d, f)| *d -= self.share * f);
         }
         let g = Graph::new();
         let rows = points.len() / m;
         let (x, d) = (g.input_rows("x", rows, [m]), g.input_rows("d", rows, [m]));
-        let mut program = g.compile::<f64>(&[self.manifold.gradient(x, d)], &[], &desk.options(1));
-        program.run(&mut State::new(1), &[("x", &points), ("d", &derivative)], Clock { seed: 0, step: 0 });
-        (program.output(0).to_vec(), points)
+        let mut program = g.try_compile::<f64>(&[self.manifold.gradient(x, d)], &[], &desk.options(1))?;
+        program.try_run(&mut State::new(1), &[("x", &points), ("d", &derivative)], Clock { seed: 0, step: 0 })?;
+        Ok((program.try_output(0)?.to_vec(), points))
     }
 
     /// The points that the kernels stand on, in the units of the data.
@@ -222,20 +222,20 @@ impl Model {
 
     /// Draws by an independence chain for each: proposals of the kernels, each accepted with probability
     /// min(1, e^{−t(f′ − f)}).
-    pub fn sample(&self, count: usize, seed: u64, desk: &Desk) -> Drawn {
+    pub fn sample(&self, count: usize, seed: u64, desk: &Desk) -> Result<Drawn, Error> {
         const ROUNDS: u64 = 20;
         let m = self.manifold.ambient();
         let seed = seed.wrapping_mul(ROUNDS + 1);
         let mut points = self.anchor.sample(count, seed);
         if self.share == 0.0 {
-            return Drawn { points: self.standard.undo(&points), acceptance: 1.0, moved: 1.0 };
+            return Ok(Drawn { points: self.standard.undo(&points), acceptance: 1.0, moved: 1.0 });
         }
-        let mut f = self.correction(&points, desk);
+        let mut f = self.correction(&points, desk)?;
         let mut coins = Stream::new(Key::new(seed, 1), 1);
         let mut moves = vec![0u64; count];
         for round in 1..=ROUNDS {
             let proposals = self.anchor.sample(count, seed.wrapping_add(round));
-            let new = self.correction(&proposals, desk);
+            let new = self.correction(&proposals, desk)?;
             for i in 0..count {
                 if coins.uniform().ln() < self.share * (f[i] - new[i]) {
                     points[i * m..][..m].copy_from_slice(&proposals[i * m..][..m]);
@@ -247,7 +247,7 @@ impl Model {
         let all = count.max(1) as f64;
         let acceptance = moves.iter().sum::<u64>() as f64 / (all * ROUNDS as f64);
         let moved = moves.iter().filter(|moves| **moves > 0).count() as f64 / all;
-        Drawn { points: self.standard.undo(&points), acceptance, moved }
+        Ok(Drawn { points: self.standard.undo(&points), acceptance, moved })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::folder::Summary;
 use super::model::Model;
+use crate::Error;
 use crate::data::{Factor, Layout, Provenance, is_numbered};
 use crate::eval::Estimate;
 use crate::manifold::Space;
@@ -10,6 +11,7 @@ use crate::plot::learning::{self, Course};
 use crate::plot::{Axis, Bearings, Entry, Plot, Ranking, Scale};
 use crate::report::{Figure, Machine, Report, Row, Timing, Versions};
 use crate::train::Desk;
+use std::cell::RefCell;
 
 /// Samples for pair plots.
 const SAMPLES: usize = 2_000;
@@ -41,18 +43,31 @@ fn shown(factor: &Factor) -> Vec<String> {
 }
 
 /// The density with its data.
-pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Vec<Figure> {
-    let samples = model.sample(SAMPLES, model.settings().seed + 2, desk).points;
-    let log_density = |points: &[f64]| model.log_density(points, desk);
-    density::figures(&**model.manifold(), &log_density, data, &samples, look)
+pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Result<Vec<Figure>, Error> {
+    let samples = model.sample(SAMPLES, model.settings().seed + 2, desk)?.points;
+    let failed = RefCell::new(None);
+    let log_density = |points: &[f64]| {
+        model.log_density(points, desk).unwrap_or_else(|why| {
+            failed.replace(Some(why));
+            model.log_anchor(points, desk) // for figures that nobody will see
+        })
+    };
+    let figures = density::figures(&**model.manifold(), &log_density, data, &samples, look);
+    failed.into_inner().map_or(Ok(figures), Err)
 }
 
 /// The density with its data, scores, and learning curves.
-pub(super) fn figures(summary: &Summary, model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Vec<Figure> {
-    let mut figures = density_figures(model, data, look, desk);
+pub(super) fn figures(
+    summary: &Summary,
+    model: &Model,
+    data: &[f64],
+    look: &Look,
+    desk: &Desk,
+) -> Result<Vec<Figure>, Error> {
+    let mut figures = density_figures(model, data, look, desk)?;
     figures.push(ranking(summary));
     figures.extend(curves(summary));
-    figures
+    Ok(figures)
 }
 
 fn ranking(summary: &Summary) -> Figure {

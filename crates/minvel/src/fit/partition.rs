@@ -9,6 +9,7 @@
 //! **Checked by** tests/fit.rs.
 
 use super::model::Model;
+use crate::Error;
 use crate::diagnostics::{log_mean_exp, weighted_sample_size};
 use crate::eval::Estimate;
 use crate::train::Desk;
@@ -62,10 +63,10 @@ fn tensor(nodes: usize, n: usize) -> (Vec<f64>, Vec<f64>) {
 
 impl Model {
     /// log Z of the model as it is.
-    pub(super) fn partition(&self, desk: &Desk) -> LogZ {
+    pub(super) fn partition(&self, desk: &Desk) -> Result<LogZ, Error> {
         if self.share == 0.0 {
             let method = "the kernels are normalised and nothing corrects them".to_string();
-            return LogZ { value: Estimate::exact(0.0), method, bracket: None, efficiency: 1.0 };
+            return Ok(LogZ { value: Estimate::exact(0.0), method, bracket: None, efficiency: 1.0 });
         }
         let n = self.manifold.dim();
         let kernels = self.anchor.centres() * self.anchor.families().len();
@@ -75,56 +76,59 @@ impl Model {
         self.by_draws(desk)
     }
 
-    fn by_quadrature(&self, desk: &Desk) -> LogZ {
+    fn by_quadrature(&self, desk: &Desk) -> Result<LogZ, Error> {
         let n = self.manifold.dim();
         let log_z = |nodes: usize| {
             let (z, weights) = tensor(nodes, n);
             let mut sum = 0.0;
             let (mut points, mut masses) = (vec![], vec![]);
             let mut add = |points: &mut Vec<f64>, masses: &mut Vec<f64>| {
-                let f = self.correction(points, desk);
+                let f = self.correction(points, desk)?;
                 sum += f.iter().zip(&*masses).map(|(f, w)| w * (-self.share * f).exp()).sum::<f64>();
                 points.clear();
                 masses.clear();
+                Ok::<_, Error>(())
             };
+            let mut added = Ok(());
             self.anchor.spread(&z, &mut |mass, nodes| {
                 points.extend_from_slice(nodes);
                 masses.extend(weights.iter().map(|w| mass * w));
-                if masses.len() >= 1 << 17 {
-                    add(&mut points, &mut masses);
+                if masses.len() >= 1 << 17 && added.is_ok() {
+                    added = add(&mut points, &mut masses);
                 }
             });
+            added?;
             if let Some(share) = self.anchor.uniform_share() {
                 let grid = self.manifold.grid(GRID, 0.0).expect("a compact manifold of at most three dimensions");
                 let volume: f64 = grid.weights.iter().sum();
                 points.extend(grid.points);
                 masses.extend(grid.weights.iter().map(|w| share * w / volume));
             }
-            add(&mut points, &mut masses);
-            sum.ln()
+            add(&mut points, &mut masses)?;
+            Ok::<_, Error>(sum.ln())
         };
-        let (fine, coarse) = (log_z(5), log_z(4));
+        let (fine, coarse) = (log_z(5)?, log_z(4)?);
         let value = Estimate { mean: fine, std_error: (fine - coarse).abs(), count: 1 };
         let method = "Gauss–Hermite quadrature of every kernel".to_string();
-        LogZ { value, method, bracket: None, efficiency: 1.0 }
+        Ok(LogZ { value, method, bracket: None, efficiency: 1.0 })
     }
 
-    fn by_draws(&self, desk: &Desk) -> LogZ {
+    fn by_draws(&self, desk: &Desk) -> Result<LogZ, Error> {
         let seed = self.settings.seed;
         let draws = self.settings.partition.draws;
-        let weights = |points: &[f64], sign: f64| -> Vec<f64> {
-            self.correction(points, desk).iter().map(|f| sign * self.share * f).collect()
+        let weights = |points: &[f64], sign: f64| -> Result<Vec<f64>, Error> {
+            Ok(self.correction(points, desk)?.iter().map(|f| sign * self.share * f).collect())
         };
-        let forward = weights(&self.anchor.sample(draws, seed + 1), -1.0);
+        let forward = weights(&self.anchor.sample(draws, seed + 1), -1.0)?;
         let lower = log_mean_exp(&forward);
-        let back = self.standard.apply(&self.sample(REVERSE, seed + 3, desk).points);
-        let upper = log_mean_exp(&weights(&back, 1.0)) * -1.0;
+        let back = self.standard.apply(&self.sample(REVERSE, seed + 3, desk)?.points);
+        let upper = log_mean_exp(&weights(&back, 1.0)?) * -1.0;
         let std_error = lower.std_error.max(0.5 * (upper.mean - lower.mean).abs());
-        LogZ {
+        Ok(LogZ {
             value: Estimate { std_error, ..lower },
             method: format!("importance sampling, {draws} draws of the kernels and {REVERSE} of the model"),
             bracket: Some([lower, upper]),
             efficiency: weighted_sample_size(&forward) / draws as f64,
-        }
+        })
     }
 }

@@ -72,18 +72,19 @@ impl Pictures {
         let first = |all: Vec<f32>, count: usize| Album::of(&all[..count * pixels]);
         let shown = gallery.shown(PAIRS, model.decoder.likelihood)?;
         let paths = PATHS.min(shown.len() / pixels / 2);
-        let again = views.reconstructions(state, &shown);
+        let again = views.reconstructions(state, &shown)?;
         let pairs: Vec<f32> =
             shown.chunks(pixels).zip(again.chunks(pixels)).flat_map(|(a, b)| [a, b].concat()).collect();
         let (from, to) = shown.split_at(paths * pixels);
         let sphere = (cell.settings.latent == "sphere:2").then(|| {
             let codes = globe();
-            first(views.decoded(state, &codes, codes.len() / 3), codes.len() / 3)
+            Ok::<_, Error>(first(views.decoded(state, &codes, codes.len() / 3)?, codes.len() / 3))
         });
+        let sphere = sphere.transpose()?;
         Ok(Pictures {
-            samples: first(views.samples(state, SAMPLES), SAMPLES),
+            samples: first(views.samples(state, SAMPLES)?, SAMPLES),
             reconstructions: Album::of(&pairs),
-            paths: first(views.paths(state, from, &to[..paths * pixels], POINTS), paths * POINTS),
+            paths: first(views.paths(state, from, &to[..paths * pixels], POINTS)?, paths * POINTS),
             sphere,
         })
     }
