@@ -8,7 +8,7 @@ use minvel::data::{Images, catalogue};
 use minvel::eval::{Features, Gathering, Inception, Lenet, Statistics};
 use minvel::report::format;
 use minvel::train::{Desk, Observer};
-use minvel::{Device, Error, file};
+use minvel::{Device, DeviceError, Error, file};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -175,12 +175,13 @@ impl Work<'_> {
     ) -> Result<Measured, Failure> {
         let at_once = (self.arguments.batch as usize).min(count.next_multiple_of(16));
         let gathering = Gathering::new(network, at_once, stream, self.arguments.seed, &self.desk.options(1));
-        let mut gathering = gathering.map_err(|why| Failure::Work(Error::config(why.to_string())))?;
+        let failed = |why: DeviceError| Failure::Work(why.into());
+        let mut gathering = gathering.map_err(failed)?;
         let mut skipped = vec![];
         self.bars.begin(name, count as u64, "images");
         for picture in pictures {
             match picture {
-                Ok(intensities) => gathering.extend(&intensities),
+                Ok(intensities) => gathering.extend(&intensities).map_err(failed)?,
                 Err(file) => skipped.push(file),
             }
             self.desk.go_on().map_err(Failure::of_work)?;
@@ -192,7 +193,7 @@ impl Work<'_> {
             let what = format!("has {} readable images, and a covariance takes two{first}", count - skipped.len());
             return Err(Failure::Input(Error::content(Path::new(name), what)));
         }
-        Ok(Measured { statistics: gathering.finish(), skipped })
+        Ok(Measured { statistics: gathering.finish().map_err(failed)?, skipped })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The program `minvel`: glue between the command line and the library.
 //!
-//! Exit status: 0 done, 1 failed while working, 2 bad input (nothing was written), 130 interrupted (can be resumed).
+//! Exit status: 0 done, 1 failed while working, 2 bad input (nothing was written), 3 the device failed or has no memory left,
+//! 130 interrupted; after 3 and 130 `--resume` goes on.
 
 #[macro_use]
 mod out;
@@ -31,6 +32,7 @@ mod target;
 mod train;
 
 use clap::{Parser, Subcommand};
+use minvel::DeviceErrorKind;
 use std::process::ExitCode;
 
 /// Learn energies from data by minimum velocity learning.
@@ -41,7 +43,14 @@ Begin with:
   minvel fit earthquake                  a density, a map and a held-out score of built-in data
   minvel fit quakes.csv --out quakes     the same from your own file of points
   minvel train wae photos                an auto-encoder of your pictures with codes on a sphere
-  minvel reproduce synthetic --quick     the experiments of the paper, in minutes")]
+  minvel reproduce synthetic --quick     the experiments of the paper, in minutes
+
+Exit status:
+  0    success
+  1    the work failed
+  2    bad input: arguments, settings or files; nothing was written
+  3    the device failed or is out of memory (GPU lost, full, broken); resume with --resume
+  130  interrupted; resume with --resume")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -100,6 +109,10 @@ impl Failure {
 fn main() -> ExitCode {
     // clap itself prints and exits with 2 for arguments it cannot read, with 0 for --help and --version
     let arguments = Arguments::parse();
+    if let Err(why) = minvel::Device::from_environment() {
+        eprintln!("error: {why}");
+        return ExitCode::from(2);
+    }
     let outcome = match arguments.command {
         Command::Fit(arguments) => fit::run(*arguments),
         Command::Score(arguments) => score::run(&arguments),
@@ -126,15 +139,24 @@ fn main() -> ExitCode {
         }
         Err(Failure::Work(error)) => {
             note!("error: {error}");
-            ExitCode::FAILURE
+            status(&error)
         }
         Err(Failure::Halted(error, advice)) => {
             note!("error: {error}\n{advice}");
-            ExitCode::FAILURE
+            status(&error)
         }
         Err(Failure::Interrupted) => {
             stop::last_words();
             ExitCode::from(stop::STATUS)
         }
+    }
+}
+
+/// The exit status of work that failed.
+fn status(error: &minvel::Error) -> ExitCode {
+    match error {
+        // An index outside its table is wrong on every device.
+        minvel::Error::Device(why) if why.kind() != DeviceErrorKind::Index => ExitCode::from(3),
+        _ => ExitCode::FAILURE,
     }
 }

@@ -50,6 +50,11 @@ fn resume_with(command: &str, folder: &Path) -> String {
 pub fn ended(error: Error, command: &str, folder: &Path) -> Failure {
     match error {
         Error::File { .. } => Failure::Halted(error, format!("once fixed, {}", resume_with(command, folder))),
+        Error::Device(_) => {
+            let advice =
+                format!("what was saved is whole; {}, perhaps with --device cpu", resume_with(command, folder));
+            Failure::Halted(error, advice)
+        }
         error => Failure::of_work(error),
     }
 }

@@ -104,7 +104,7 @@ fn images(arguments: &Arguments) -> Result<(), Failure> {
     arguments.album.check(out).map_err(Failure::Input)?;
     let mut codec = arguments.place.codec(&arguments.model).map_err(Failure::Input)?;
     let seed = arguments.seed.unwrap_or(codec.card.seed);
-    let pixels = codec.sample(number, seed, &arguments.place.desk());
+    let pixels = codec.sample(number, seed, &arguments.place.desk()).map_err(Failure::of_work)?;
     let written = arguments.album.write(out, codec.card.image, &pixels)?;
     if arguments.json {
         say!("{}", serde_json::json!({ "images": number, "seed": seed, "written": written }));

@@ -193,6 +193,11 @@ static inline long long __double_as_longlong(double a) { return emulated::same_b
 static inline double __longlong_as_double(long long a) { return emulated::same_bits<double>(a); }
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 static inline int __clz(unsigned a) { return a == 0 ? 32 : __builtin_clz(a); }
+static inline unsigned long long atomicMax(unsigned long long* at, unsigned long long other) {
+  unsigned long long before = *at;
+  *at = before > other ? before : other;
+  return before;
+}
 static inline int atomicAdd(int* at, int more) { int before = *at; *at += more; return before; }
 template <class A, class B> static inline auto min(A a, B b) { return a < b ? a : b; }
 template <class A, class B> static inline auto max(A a, B b) { return a > b ? a : b; }

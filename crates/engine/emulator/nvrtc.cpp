@@ -1,4 +1,5 @@
 // NVIDIA's run-time compiler, played by the processor's: a kernel becomes a shared library.
+#include "faults.h"
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -17,11 +18,13 @@ static std::string contents(const std::string& path) {
 
 extern "C" {
 int nvrtcVersion(int* major, int* minor) {
+  if (const int status = faults::of(__func__, 11)) return status;
   *major = 0;
   *minor = 1;
   return 0;
 }
 int nvrtcCreateProgram(Program** program, const char* source, const char*, int, const char* const*, const char* const*) {
+  if (const int status = faults::of(__func__, 1)) return status;
   *program = new Program{source, "", ""};
   return 0;
 }
@@ -31,6 +34,7 @@ int nvrtcDestroyProgram(Program** program) {
   return 0;
 }
 int nvrtcCompileProgram(Program* program, int, const char* const*) {
+  if (const int status = faults::of(__func__, 6)) return program->log = "refused on request", status;
   char folder[] = "/tmp/minvel-emulator-XXXXXX";
   if (mkdtemp(folder) == nullptr) return 1;
   const std::string base = std::string(folder) + "/kernel";

@@ -94,7 +94,7 @@ fn time(name: &str, step: Step, options: &Options, seconds: f64, profile: bool) 
         step.flops() * options.replicas as f64 / 1e9
     );
     if profile {
-        let times = program.profile();
+        let times = program.profile().expect("the GPU works");
         for (line, us) in program.describe().lines().skip(1).zip(&times) {
             println!("{us:7.2} µs  {line}");
         }

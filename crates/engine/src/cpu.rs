@@ -20,6 +20,8 @@ pub use isa::Isa;
 #[cfg(feature = "cuda")]
 pub(crate) use lower::pack;
 pub(crate) use lower::plan;
+#[cfg(feature = "cuda")]
+pub(crate) use memory::filled;
 pub use run::{Clock, Execute};
 #[cfg(feature = "cuda")]
 pub(crate) use views::regroup;

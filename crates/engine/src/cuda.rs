@@ -43,16 +43,42 @@ pub(crate) fn compile<T: crate::math::Real>(
 ) -> Result<Executor<T>, Trouble> {
     // Starting the driver and opening the card take longer than anything here but compiling, and need nothing of it.
     std::thread::scope(|scope| {
-        let card = scope.spawn(|| driver::find(index));
+        let card = beside(scope, move || driver::find(index));
         let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options));
         let nvrtc = nvrtc::Nvrtc::find();
-        let card = card.join().expect("asking for a card does not panic")?;
+        let (card, plan) = (card.result()?, plan?);
         let bytes = plan.memory * size_of::<T>();
-        let memory = scope.spawn(move || driver::Memory::new(&driver::Gpu::open(index)?, bytes));
-        let kernels = compile::compile(&card, nvrtc?, &plan.kernels)?;
-        let memory = memory.join().expect("asking for memory does not panic")?;
-        Executor::new(plan, kernels, memory, index, options.replicas)
+        let memory = beside(scope, move || driver::Memory::new(&driver::Gpu::open(index)?, bytes));
+        let kernels = nvrtc.and_then(|nvrtc| compile::compile(&card, nvrtc, &plan.kernels));
+        let memory = memory.result()?;
+        Executor::new(plan, kernels?, memory, index, options.replicas)
     })
+}
+
+/// Work done beside other work.
+enum Beside<'s, R> {
+    Begun(std::thread::ScopedJoinHandle<'s, Result<R, Trouble>>),
+    Refused(std::io::Error),
+}
+
+/// Begins work on another thread.
+fn beside<'s, R: Send + 's>(
+    scope: &'s std::thread::Scope<'s, '_>,
+    work: impl FnOnce() -> Result<R, Trouble> + Send + 's,
+) -> Beside<'s, R> {
+    std::thread::Builder::new().spawn_scoped(scope, work).map_or_else(Beside::Refused, Beside::Begun)
+}
+
+impl<R> Beside<'_, R> {
+    /// What came of it. A panic of that thread is one of this.
+    fn result(self) -> Result<R, Trouble> {
+        match self {
+            Beside::Begun(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Beside::Refused(why) => {
+                Err(Trouble::failed(format!("a thread that works for the GPU cannot start: {why}")))
+            }
+        }
+    }
 }
 
 fn arithmetic<T>(options: &Options) -> parts::Arithmetic {
@@ -60,7 +86,12 @@ fn arithmetic<T>(options: &Options) -> parts::Arithmetic {
 }
 
 /// The kernels of a program, as source.
-pub(crate) fn source<T>(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], options: &Options) -> Vec<String> {
-    let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options));
-    plan.kernels.into_iter().map(|k| k.source).chain([plan.summary]).collect()
+pub(crate) fn source<T>(
+    graph: &Graph,
+    outputs: &[Expr],
+    updates: &[(Expr, Expr)],
+    options: &Options,
+) -> Result<Vec<String>, Trouble> {
+    let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options))?;
+    Ok(plan.kernels.into_iter().map(|k| k.source).chain([plan.summary]).collect())
 }

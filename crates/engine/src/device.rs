@@ -26,10 +26,10 @@ impl Device {
         }
     }
 
-    /// `MINVEL_DEVICE`, or the processor: what programs run on that do not say where.
-    pub(crate) fn from_environment() -> Device {
-        let Ok(text) = std::env::var("MINVEL_DEVICE") else { return Device::Cpu };
-        text.parse().unwrap_or_else(|why| panic!("MINVEL_DEVICE: {why}"))
+    /// `MINVEL_DEVICE`, or the processor: what programs run on that do not say where. An error if there is no such device.
+    pub fn from_environment() -> Result<Device, DeviceError> {
+        let Ok(text) = std::env::var("MINVEL_DEVICE") else { return Ok(Device::Cpu) };
+        text.parse().map_err(|why: DeviceError| DeviceError::new(why.kind, format!("MINVEL_DEVICE: {why}")))
     }
 }
 
@@ -38,7 +38,8 @@ impl FromStr for Device {
 
     /// `cpu`, `cuda`, `cuda:1`, or `auto`.
     fn from_str(text: &str) -> Result<Device, DeviceError> {
-        let unknown = || DeviceError::new(format!("`{text}` is no device; known are auto, cpu, cuda and cuda:NUMBER"));
+        let unknown =
+            || DeviceError::unavailable(format!("unknown device `{text}`; expected auto, cpu, cuda or cuda:NUMBER"));
         match text.split_once(':') {
             None if text == "auto" => Ok(Device::auto()),
             None if text == "cpu" => Ok(Device::Cpu),
@@ -76,7 +77,7 @@ impl FromStr for Precision {
         match text {
             "f32" => Ok(Precision::F32),
             "tf32" => Ok(Precision::Tf32),
-            _ => Err(DeviceError::new(format!("`{text}` is no precision; known are f32 and tf32"))),
+            _ => Err(DeviceError::unavailable(format!("unknown precision `{text}`; expected f32 or tf32"))),
         }
     }
 }
@@ -90,23 +91,86 @@ impl fmt::Display for Precision {
     }
 }
 
-/// Why a device cannot be used: what is missing, and what to do.
+/// What a device could not do: what happened, and what to do.
+///
+/// The CPU is a device too: it can run out of memory, and its programs can meet an index outside a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceError(String);
+pub struct DeviceError {
+    kind: DeviceErrorKind,
+    what: String,
+}
+
+/// The kinds of [`DeviceError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeviceErrorKind {
+    /// There is no such device, or something that it needs is not installed.
+    Unavailable,
+    /// The device has no memory left.
+    OutOfMemory,
+    /// The device failed while it worked: it may be lost to this process.
+    Failed,
+    /// An index of a gather or scatter was outside its table.
+    Index,
+}
 
 impl DeviceError {
-    pub(crate) fn new(what: String) -> Self {
-        DeviceError(what)
+    pub(crate) fn new(kind: DeviceErrorKind, what: impl Into<String>) -> Self {
+        DeviceError { kind, what: what.into() }
+    }
+
+    pub(crate) fn unavailable(what: impl Into<String>) -> Self {
+        Self::new(DeviceErrorKind::Unavailable, what)
+    }
+
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self::new(DeviceErrorKind::Failed, what)
+    }
+
+    /// The CPU's memory does not suffice for so many bytes (none: more than can be counted).
+    pub(crate) fn no_room(bytes: Option<usize>) -> Self {
+        let size = bytes.map_or("more memory than there can be".to_string(), |b| format!("{} MB", b.div_ceil(1 << 20)));
+        let what = format!("out of memory: the program asks for {size}; use fewer replicas or rows");
+        Self::new(DeviceErrorKind::OutOfMemory, what)
+    }
+
+    /// What kind of trouble it is.
+    pub fn kind(&self) -> DeviceErrorKind {
+        self.kind
     }
 }
 
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.what)
     }
 }
 
 impl std::error::Error for DeviceError {}
+
+/// An index outside its table, as devices note it: the length of the table and the bits of the index as f32. Of several the
+/// greatest note remains, so that it does not depend on who comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BadIndex(pub u64);
+
+impl BadIndex {
+    pub fn new(index: f32, len: usize) -> Self {
+        BadIndex((len as u64) << 32 | u64::from(index.to_bits()))
+    }
+
+    /// Nothing, if the note is empty: no table has length 0.
+    pub fn check(self) -> Result<(), DeviceError> {
+        let (index, len) = (f32::from_bits(self.0 as u32), self.0 >> 32);
+        if len == 0 {
+            return Ok(());
+        }
+        Err(DeviceError::new(
+            DeviceErrorKind::Index,
+            format!("gather: index {index} is outside 0..{len}; check the inputs that hold or make indices"),
+        ))
+    }
+}
 
 /// An NVIDIA GPU of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,5 +206,7 @@ fn usable(_: usize) -> Result<(), DeviceError> {
 /// Why there is no GPU in this build.
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn without() -> DeviceError {
-    DeviceError::new("this minvel was built without its feature `cuda`; build it with it, or compute on the CPU".into())
+    DeviceError::unavailable(
+        "this minvel was built without its feature `cuda`; build it with it, or compute on the CPU",
+    )
 }

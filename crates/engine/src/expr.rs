@@ -124,11 +124,8 @@ impl<'g> Expr<'g> {
     pub fn slice(self, axis: isize, start: usize, len: usize) -> Expr<'g> {
         let shape = self.shape();
         let axis = shape.axis("slice", axis);
-        assert!(
-            start + len <= shape.dims[axis] && len > 0,
-            "slice: {start}..{} of axis {axis} of {shape}",
-            start + len
-        );
+        let inside = start.checked_add(len).is_some_and(|end| end <= shape.dims[axis]) && len > 0;
+        assert!(inside, "slice: {len} entries from {start} on of axis {axis} of {shape}");
         let mut dims = shape.dims.clone();
         dims[axis] = len;
         self.graph.push(Op::Slice { axis, start }, &[self], shape.with_dims(dims))
@@ -148,7 +145,8 @@ impl<'g> Expr<'g> {
         let shape = self.shape();
         let axis = shape.axis("pad", axis);
         let mut dims = shape.dims.clone();
-        dims[axis] += before + after;
+        // A sum that is no number is no length either: the shape is refused.
+        dims[axis] = dims[axis].saturating_add(before).saturating_add(after);
         self.graph.push(Op::Pad { axis, before }, &[self], shape.with_dims(dims))
     }
 
@@ -211,20 +209,22 @@ impl<'g> Expr<'g> {
         self.graph.push(Op::Distribute, &[self], Shape::rowed(shape.dims[0], &shape.dims[1..]))
     }
 
-    /// Entries of this table's first axis, chosen by `index` (values 0, 1, …).
+    /// Entries of this table's first axis, chosen by `index` (values 0, 1, …; fractions are cut off).
+    ///
+    /// A program that meets an index outside the table fails, on every device alike: see [`crate::Program::try_run`].
     pub fn gather(self, index: Expr<'g>) -> Expr<'g> {
         let (table, at) = (self.shape(), index.shape());
-        assert!(table.rows.is_none() && table.rank() > 0, "gather: the table has shape {table}");
+        assert!(table.rows.is_none() && table.rank() > 0 && table.dims[0] > 0, "gather: the table has shape {table}");
         let dims: Vec<usize> = at.dims.iter().chain(&table.dims[1..]).copied().collect();
         self.graph.push(Op::Gather, &[self, index], at.with_dims(dims))
     }
 
-    /// Values added up at their index into a table with `len` entries: the adjoint of [`Expr::gather`].
+    /// Values added up at their index into a table with `len` entries: the adjoint of [`Expr::gather`], which is as strict.
     pub fn scatter(self, index: Expr<'g>, len: usize) -> Expr<'g> {
         let (values, at) = (self.shape(), index.shape());
         assert!(
-            values.rows == at.rows && values.dims.starts_with(&at.dims),
-            "scatter: values {values} do not fit the indices {at}"
+            values.rows == at.rows && values.dims.starts_with(&at.dims) && len > 0,
+            "scatter: values {values} do not fit the indices {at} into a table of {len}"
         );
         let mut dims = vec![len];
         dims.extend(&values.dims[at.rank()..]);
@@ -274,7 +274,7 @@ impl<'g> Expr<'g> {
         let shape = self.shape();
         assert!(shape.rank() == 3, "im2col: {shape} is not [height, width, channels]");
         let [oh, ow] = window.output([shape.dims[0], shape.dims[1]]);
-        let dims = [oh * ow, window.kernel[0] * window.kernel[1] * shape.dims[2]];
+        let dims = window.matrix([oh, ow], shape.dims[2]);
         if window == Window::square(1, 1, [0, 0]) {
             return self.reshape(dims); // each entry is its own window
         }
@@ -285,7 +285,7 @@ impl<'g> Expr<'g> {
     pub fn col2im(self, window: Window, image: [usize; 3]) -> Expr<'g> {
         let shape = self.shape();
         let [oh, ow] = window.output([image[0], image[1]]);
-        let dims = [oh * ow, window.kernel[0] * window.kernel[1] * image[2]];
+        let dims = window.matrix([oh, ow], image[2]);
         assert!(shape.dims == dims, "col2im: {shape} are not the windows {dims:?} of an image {image:?}");
         self.graph.push(Op::Col2im(window), &[self], shape.with_dims(image))
     }
@@ -326,7 +326,7 @@ pub fn concat<'g>(parts: &[Expr<'g>], axis: isize) -> Expr<'g> {
             let fits = s.rank() == dims.len() && (0..dims.len()).all(|i| i == axis || s.dims[i] == dims[i]);
             let fits = fits && (s.rows.is_none() || s.rows == rows);
             assert!(fits, "concat: {s} does not fit {first} along axis {axis}");
-            dims[axis] += s.dims[axis];
+            dims[axis] = dims[axis].saturating_add(s.dims[axis]);
             p.broadcast(&Shape { rows, dims: s.dims })
         })
         .collect();

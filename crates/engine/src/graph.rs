@@ -71,6 +71,13 @@ impl Graph {
 
     /// A node exactly as given.
     pub(crate) fn intern(&self, node: Node) -> Expr<'_> {
+        // Fields of a shape are public: here every value passes, whoever made its shape.
+        let node = Node { shape: node.shape.checked(), ..node };
+        if let Op::Random(draw, _) = node.op {
+            assert!(draw.items() != Some(0), "random: {draw:?} permutes nothing");
+            let counted = [node.shape.features(), node.shape.rows.unwrap_or(1)].iter().all(|&n| n < 1 << 32);
+            assert!(counted, "random: {} has more rows or features than random numbers are counted by", node.shape);
+        }
         if let Some(&id) = self.index.borrow().get(&node) {
             return self.at(id);
         }

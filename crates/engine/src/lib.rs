@@ -28,6 +28,7 @@ mod functions;
 mod graph;
 pub mod init;
 mod inputs;
+mod limits;
 pub mod math;
 mod op;
 pub mod optim;
@@ -40,7 +41,7 @@ mod state;
 
 pub use cpu::{Clock, Isa};
 pub use derive::{difference, grad, jvp, replace, vjp};
-pub use device::{Card, Device, DeviceError, Precision, cards};
+pub use device::{Card, Device, DeviceError, DeviceErrorKind, Precision, cards};
 pub use expr::{Expr, Operand, concat};
 pub use graph::Graph;
 pub use op::{Binary, Element, Op, Unary, Window};

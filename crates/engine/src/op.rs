@@ -2,6 +2,7 @@
 
 use crate::math::Real;
 use crate::random::Draw;
+use crate::shape::Shape;
 use std::sync::Arc;
 
 /// Elementwise functions of one argument.
@@ -108,9 +109,9 @@ impl Window {
     pub fn output(&self, image: [usize; 2]) -> [usize; 2] {
         [0, 1].map(|i| {
             let [before, after] = self.pad[i];
-            let padded = image[i] + before + after;
+            let padded = image[i].saturating_add(before).saturating_add(after);
             assert!(
-                padded >= self.kernel[i] && self.stride > 0,
+                (self.kernel[i]..=Shape::LIMIT).contains(&padded) && (1..=Shape::LIMIT).contains(&self.stride),
                 "im2col: a window of {:?} with stride {} does not fit an image of {image:?} padded by {:?}",
                 self.kernel,
                 self.stride,
@@ -118,6 +119,12 @@ impl Window {
             );
             (padded - self.kernel[i]) / self.stride + 1
         })
+    }
+
+    /// The axes of all windows as a matrix: places, and entries of `channels` each.
+    pub(crate) fn matrix(&self, [oh, ow]: [usize; 2], channels: usize) -> [usize; 2] {
+        let [kh, kw] = self.kernel;
+        [oh.saturating_mul(ow), kh.saturating_mul(kw).saturating_mul(channels)]
     }
 }
 

@@ -5,6 +5,7 @@ use crate::device::{Device, DeviceError, Precision};
 use crate::expr::Expr;
 use crate::graph::Graph;
 use crate::inputs::Inputs;
+use crate::limits;
 use crate::math::Real;
 use crate::op::Op;
 use crate::state::State;
@@ -30,7 +31,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let device = Device::from_environment();
+        let device = Device::from_environment().unwrap_or_else(|why| panic!("{why}"));
         Options { replicas: 1, device, precision: Precision::F32, threads: 0, isa: None, tile: 0 }
     }
 }
@@ -54,6 +55,8 @@ enum Backend<T: Real> {
 
 /// Bytes of a worker's arena that stay in the second-level cache beside the weights.
 const ARENA: usize = 512 << 10;
+/// Rows of the largest tile that may be asked for.
+const MAX_TILE: usize = 1 << 16;
 
 impl Graph {
     /// Compiles a program that computes `outputs` and gives each variable of `updates` a new value.
@@ -71,7 +74,11 @@ impl Graph {
         options: &Options,
     ) -> Result<Program<T>, DeviceError> {
         assert!(options.replicas > 0, "compile: at least one replica");
-        assert!(options.tile.is_multiple_of(16), "compile: a tile of {} rows is not a multiple of 16", options.tile);
+        let tile = options.tile;
+        assert!(
+            tile.is_multiple_of(16) && tile <= MAX_TILE,
+            "compile: a tile of {tile} rows is not 16, 32, … {MAX_TILE}"
+        );
         for value in outputs.iter().chain(updates.iter().map(|(_, value)| value)) {
             assert!(!value.is_bytes(), "compile: {value:?} is bytes, which are read by gather alone");
         }
@@ -83,8 +90,9 @@ impl Graph {
             );
             assert!(node.shape == value.shape(), "compile: {variable:?} cannot become {value:?}");
         }
+        limits::check(self, outputs, updates, options.replicas)?;
         match options.device {
-            Device::Cpu => Ok(Program(Backend::Cpu(Box::new(self.on_cpu(outputs, updates, options))))),
+            Device::Cpu => Ok(Program(Backend::Cpu(Box::new(self.on_cpu(outputs, updates, options)?)))),
             #[cfg(feature = "cuda")]
             Device::Cuda(index) => {
                 let executor = crate::cuda::compile(self, outputs, updates, options, index)?;
@@ -95,13 +103,19 @@ impl Graph {
         }
     }
 
-    /// The kernels that a program would have on a GPU, as CUDA C, and last what each computes. Needs no GPU.
+    /// The kernels that a program would have on a GPU, as CUDA C, and last what each computes. Needs no GPU; panics if the
+    /// program is too large for any.
     #[cfg(feature = "cuda")]
     pub fn cuda_source<T: Real>(&self, outputs: &[Expr], updates: &[(Expr, Expr)], options: &Options) -> Vec<String> {
-        crate::cuda::source::<T>(self, outputs, updates, options)
+        crate::cuda::source::<T>(self, outputs, updates, options).unwrap_or_else(|why| panic!("cuda_source: {why}"))
     }
 
-    fn on_cpu<T: Real>(&self, outputs: &[Expr], updates: &[(Expr, Expr)], options: &Options) -> cpu::Bound<T> {
+    fn on_cpu<T: Real>(
+        &self,
+        outputs: &[Expr],
+        updates: &[(Expr, Expr)],
+        options: &Options,
+    ) -> Result<cpu::Bound<T>, DeviceError> {
         let plan = |pitch| cpu::plan(self, outputs, updates, options.replicas, pitch);
         let mut pitch = if options.tile > 0 { options.tile } else { 64 };
         let mut best = plan(pitch);
@@ -115,19 +129,44 @@ impl Graph {
     }
 }
 
+/// Each method that works on the device has two forms: one that says by an error what went wrong, and one that panics, for
+/// programs on the CPU with inputs known to be good (tests, examples).
 impl<T: Real> Program<T> {
     /// Runs one step. Inputs are given by name: values of all replicas one after another, or of one, shared by all.
+    ///
+    /// Panics where [`Program::try_run`] has an error.
     pub fn run(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], clock: Clock) {
+        self.try_run(state, inputs, clock).unwrap_or_else(|why| panic!("run: {why}"));
+    }
+
+    /// [`Program::run`], with an error if the device fails or an index of a gather or scatter is outside its table.
+    ///
+    /// A GPU works on after this returns: its errors, bad indices among them, may be told only by what looks at results
+    /// ([`Program::try_output`], [`State::try_get`], [`State::fetch`]). After an error the variables are those before the failed run, or
+    /// they are lost, which the state then says; nothing is wrong silently. A program that met a bad index has failed for
+    /// good: what is asked of it later gives the same error.
+    pub fn try_run(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], clock: Clock) -> Result<(), DeviceError> {
         match &mut self.0 {
-            Backend::Cpu(bound) => bound.run(state, Inputs::reals(inputs), clock),
+            Backend::Cpu(bound) => bound.run_steps(state, Inputs::reals(inputs), clock.seed, clock.step..=clock.step),
             #[cfg(feature = "cuda")]
-            Backend::Cuda(executor) => done(executor.run(state, Some(Inputs::reals(inputs)), clock, 1)),
+            Backend::Cuda(executor) => executor.run(state, Some(Inputs::reals(inputs)), clock, 1),
         }
     }
 
-    /// Runs a range of steps with the same inputs; outputs are those of the last.
+    /// Runs a range of steps with the same inputs; outputs are those of the last. Panics where [`Program::try_run`] has an error.
     pub fn run_steps(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], seed: u64, steps: Range<u32>) {
         self.loaded(inputs).run_steps(state, seed, steps);
+    }
+
+    /// [`Program::run_steps`], with the errors of [`Program::try_run`].
+    pub fn try_run_steps(
+        &mut self,
+        state: &mut State<T>,
+        inputs: &[(&str, &[T])],
+        seed: u64,
+        steps: Range<u32>,
+    ) -> Result<(), DeviceError> {
+        self.loaded(inputs).try_run_steps(state, seed, steps)
     }
 
     /// The program with inputs that stay: for many runs on the same data, some of which may be bytes
@@ -137,7 +176,14 @@ impl<T: Real> Program<T> {
     }
 
     /// The values of output `k` after the last run, row-major, replica after replica.
+    ///
+    /// Panics where [`Program::try_output`] has an error.
     pub fn output(&self, k: usize) -> &[T] {
+        self.try_output(k).unwrap_or_else(|why| panic!("output {k}: {why}"))
+    }
+
+    /// [`Program::output`], with an error if a GPU failed before they were here, or the program met a bad index.
+    pub fn try_output(&self, k: usize) -> Result<&[T], DeviceError> {
         match &self.0 {
             Backend::Cpu(bound) => bound.output(k),
             #[cfg(feature = "cuda")]
@@ -156,11 +202,11 @@ impl<T: Real> Program<T> {
 
     /// Microseconds that each kernel of a program on a GPU takes by itself, after a run whose results are then lost.
     /// Empty on the CPU.
-    pub fn profile(&mut self) -> Vec<f64> {
+    pub fn profile(&mut self) -> Result<Vec<f64>, DeviceError> {
         match &mut self.0 {
-            Backend::Cpu(_) => vec![],
+            Backend::Cpu(_) => Ok(vec![]),
             #[cfg(feature = "cuda")]
-            Backend::Cuda(executor) => executor.profile().unwrap_or_else(|why| panic!("profile: {why}")),
+            Backend::Cuda(executor) => executor.profile(),
         }
     }
 
@@ -191,25 +237,30 @@ impl<'a, T: Real> Loaded<'a, T> {
 
     /// As [`Program::run_steps`].
     pub fn run_steps(&mut self, state: &mut State<T>, seed: u64, steps: Range<u32>) {
+        self.try_run_steps(state, seed, steps).unwrap_or_else(|why| panic!("run: {why}"));
+    }
+
+    /// As [`Program::try_run_steps`].
+    pub fn try_run_steps(&mut self, state: &mut State<T>, seed: u64, steps: Range<u32>) -> Result<(), DeviceError> {
         match &mut self.program.0 {
-            Backend::Cpu(bound) => bound.run_steps(state, self.inputs, seed, steps),
+            Backend::Cpu(bound) => bound.run_steps(state, self.inputs, seed, steps)?,
             #[cfg(feature = "cuda")]
             Backend::Cuda(executor) => {
                 let new = (!self.copied).then_some(self.inputs);
-                done(executor.run(state, new, Clock { seed, step: steps.start }, steps.len() as u32));
+                executor.run(state, new, Clock { seed, step: steps.start }, steps.len() as u32)?;
             }
         }
         self.copied = true;
+        Ok(())
     }
 
     /// As [`Program::output`].
     pub fn output(&self, k: usize) -> &[T] {
         self.program.output(k)
     }
-}
 
-/// A card that fails in the middle of a run leaves nothing to go on with.
-#[cfg(feature = "cuda")]
-fn done(result: Result<(), DeviceError>) {
-    result.unwrap_or_else(|why| panic!("run: {why}"));
+    /// As [`Program::try_output`].
+    pub fn try_output(&self, k: usize) -> Result<&[T], DeviceError> {
+        self.program.try_output(k)
+    }
 }

@@ -70,7 +70,7 @@ pub enum Draw {
 impl Draw {
     /// How many items a permutation permutes.
     #[inline(always)]
-    const fn items(self) -> Option<u32> {
+    pub(crate) const fn items(self) -> Option<u32> {
         match self {
             Draw::Permutation(n) | Draw::Epoch(n) => Some(n),
             _ => None,

@@ -14,15 +14,25 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Most entries that a value may have: numbers of eight bytes, counted in bytes by an `isize`, with room for the padding
+    /// of rows.
+    pub(crate) const LIMIT: usize = isize::MAX as usize / 64;
+
     /// A value without row axis: parameters, scalars, tables.
     pub fn whole(dims: impl Into<Vec<usize>>) -> Self {
-        Shape { rows: None, dims: dims.into() }
+        Shape { rows: None, dims: dims.into() }.checked()
     }
 
     /// One block of `dims` for each of `rows` data points.
     pub fn rowed(rows: usize, dims: impl Into<Vec<usize>>) -> Self {
-        assert!(rows > 0, "shape: a row axis needs at least one row");
-        Shape { rows: Some(rows), dims: dims.into() }
+        Shape { rows: Some(rows), dims: dims.into() }.checked()
+    }
+
+    /// The shape itself; panics if no memory could hold a value of it, or if it has a row axis without rows.
+    pub(crate) fn checked(self) -> Self {
+        assert!(self.rows != Some(0), "shape: a row axis needs at least one row");
+        let _ = self.len();
+        self
     }
 
     /// Number of feature axes.
@@ -30,14 +40,23 @@ impl Shape {
         self.dims.len()
     }
 
-    /// Entries per row (or in all, without row axis).
+    /// Entries per row (or in all, without row axis). Panics if no memory could hold them.
     pub fn features(&self) -> usize {
-        self.dims.iter().product()
+        self.entries(1)
     }
 
-    /// Entries in all, of one replica.
+    /// Entries in all, of one replica. Panics if no memory could hold them.
     pub fn len(&self) -> usize {
-        self.features() * self.rows.unwrap_or(1)
+        self.entries(self.rows.unwrap_or(1))
+    }
+
+    /// The product of all axes and `rows`. Axes without entries count as one for the limit, so that strides have no overflow
+    /// either.
+    fn entries(&self, rows: usize) -> usize {
+        let room = self.dims.iter().try_fold(rows.max(1), |n, &d| n.checked_mul(d.max(1)));
+        let fits = room.is_some_and(|n| n <= Self::LIMIT);
+        assert!(fits, "shape: {self} has more entries than fit into memory (at most {})", Self::LIMIT);
+        self.dims.iter().product::<usize>() * rows
     }
 
     /// True if the shape holds no entry at all.
@@ -47,7 +66,7 @@ impl Shape {
 
     /// The same row axis with other feature axes.
     pub fn with_dims(&self, dims: impl Into<Vec<usize>>) -> Self {
-        Shape { rows: self.rows, dims: dims.into() }
+        Shape { rows: self.rows, dims: dims.into() }.checked()
     }
 
     /// Axis number from a possibly negative one (`-1` is the last).

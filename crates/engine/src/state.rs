@@ -1,6 +1,8 @@
 //! The state that programs work on: variables by name, wherever their values are.
 
+use crate::device::DeviceError;
 use crate::math::Real;
+use crate::shape::Shape;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 /// A value that another device holds.
 pub(crate) trait Remote<T>: Send + Sync {
     /// Copies it here.
-    fn fetch(&self) -> Vec<T>;
+    fn fetch(&self) -> Result<Vec<T>, DeviceError>;
 }
 
 /// A value elsewhere, copied here when somebody asks.
@@ -25,8 +27,13 @@ impl<T> Lazy<T> {
         Lazy { here: OnceLock::new(), there, len }
     }
 
-    pub fn get(&self) -> &[T] {
-        self.here.get_or_init(|| self.there.fetch())
+    pub fn get(&self) -> Result<&[T], DeviceError> {
+        if let Some(values) = self.here.get() {
+            return Ok(values);
+        }
+        // Whoever comes first is right: after it the value may change there.
+        let values = self.there.fetch()?;
+        Ok(self.here.get_or_init(|| values))
     }
 }
 
@@ -40,6 +47,8 @@ enum Content<T> {
         all: OnceLock<Vec<T>>,
     },
     Remote(Arc<Lazy<T>>),
+    /// The run that was to change it failed in the middle; how many values there were.
+    Lost(DeviceError, usize),
 }
 
 /// The values of one variable, of all replicas. Equal stamps mean equal values.
@@ -69,8 +78,9 @@ impl<T: Real> Value<T> {
     pub fn len(&self) -> usize {
         match &self.content {
             Content::Own(values) => values.len(),
-            Content::Shared { one, .. } => one.len() * self.replicas,
+            Content::Shared { one, .. } => one.len() * self.replicas, // counted when it was set
             Content::Remote(lazy) => lazy.len,
+            Content::Lost(_, len) => *len,
         }
     }
 
@@ -82,32 +92,38 @@ impl<T: Real> Value<T> {
         }
     }
 
-    /// The values of all replicas.
-    pub fn all(&self) -> &[T] {
+    /// The values of all replicas, copied here if they are elsewhere.
+    pub fn all(&self) -> Result<&[T], DeviceError> {
         match &self.content {
-            Content::Own(values) => values,
-            Content::Shared { one, all } => all.get_or_init(|| one.repeat(self.replicas)),
+            Content::Own(values) => Ok(values),
+            Content::Shared { one, all } => Ok(all.get_or_init(|| one.repeat(self.replicas))),
             Content::Remote(lazy) => lazy.get(),
+            Content::Lost(why, _) => Err(why.clone()),
         }
     }
 
-    /// Lets go of a value that lives elsewhere and is about to change there.
-    pub fn forget(&mut self, stamp: u64) {
+    /// Lets go of a value that lives elsewhere and is about to change there; if it does not, `why` is known already.
+    pub fn forget(&mut self, stamp: u64, why: &DeviceError) {
         if self.stamp == stamp && matches!(self.content, Content::Remote(_)) {
-            self.content = Content::Own(vec![]);
+            self.content = Content::Lost(why.clone(), self.len());
         }
     }
 
-    /// The values, to be changed.
-    pub fn own(&mut self) -> &mut Vec<T> {
+    /// Notes what became of a value that was let go of.
+    pub fn lost(&mut self, why: &DeviceError) {
+        if let Content::Lost(known, _) = &mut self.content {
+            known.clone_from(why);
+        }
+    }
+
+    /// New values in exchange for those that are here.
+    pub fn exchange(&mut self, values: &mut Vec<T>) {
         self.stamp = new_stamp();
-        if !matches!(self.content, Content::Own(_)) {
-            self.content = Content::Own(self.all().to_vec());
+        if let Content::Own(old) = &mut self.content {
+            return std::mem::swap(old, values);
         }
-        match &mut self.content {
-            Content::Own(values) => values,
-            _ => unreachable!("made so above"),
-        }
+        let empty = vec![T::ZERO; values.len()];
+        self.content = Content::Own(std::mem::replace(values, empty));
     }
 }
 
@@ -143,10 +159,12 @@ impl<T: Real> State<T> {
 
     /// Sets a variable: values of all replicas one after another, or of one, repeated for all.
     pub fn set(&mut self, name: &str, values: &[T], len: usize) {
+        let wanted = len.checked_mul(self.replicas()).filter(|&all| all <= Shape::LIMIT);
+        let wanted = wanted.unwrap_or_else(|| panic!("state: {} replicas of {len} values do not fit", self.replicas()));
         let content = match values.len() {
-            n if n == len * self.replicas() => Content::Own(values.to_vec()),
+            n if n == wanted => Content::Own(values.to_vec()),
             n if n == len => Content::Shared { one: values.to_vec(), all: OnceLock::new() },
-            n => panic!("state: `{name}` needs {len} values, or {} for all replicas, not {n}", len * self.replicas()),
+            n => panic!("state: `{name}` needs {len} values, or {wanted} for all replicas, not {n}"),
         };
         let value = Value { stamp: new_stamp(), replicas: self.replicas(), content };
         match self.value_mut(name) {
@@ -156,13 +174,25 @@ impl<T: Real> State<T> {
     }
 
     /// The values of a variable, replica after replica.
+    ///
+    /// Panics if they are on a GPU that fails; [`State::try_get`] says why instead, and after [`State::fetch`] they are here.
     pub fn get(&self, name: &str) -> Option<&[T]> {
-        self.value(name).map(Value::all)
+        self.try_get(name).unwrap_or_else(|why| panic!("state: `{name}`: {why}"))
     }
 
-    /// Names and values of all variables, in the order they were set.
+    /// [`State::get`], with an error if the values are on a GPU that fails, or were lost with it.
+    pub fn try_get(&self, name: &str) -> Result<Option<&[T]>, DeviceError> {
+        self.value(name).map(Value::all).transpose()
+    }
+
+    /// Copies all values here that are on a GPU. Afterwards [`State::get`] and [`State::iter`] find them, whatever becomes of it.
+    pub fn fetch(&self) -> Result<(), DeviceError> {
+        self.values.iter().try_for_each(|(_, value)| value.all().map(drop))
+    }
+
+    /// Names and values of all variables, in the order they were set. Panics as [`State::get`] does.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[T])> {
-        self.values.iter().map(|(n, v)| (n.as_str(), v.all()))
+        self.values.iter().map(|(n, v)| (n.as_str(), v.all().unwrap_or_else(|why| panic!("state: `{n}`: {why}"))))
     }
 
     pub(crate) fn value(&self, name: &str) -> Option<&Value<T>> {
@@ -176,7 +206,11 @@ impl<T: Real> State<T> {
 
 impl<T: Real> PartialEq for State<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.numbers == other.numbers && self.iter().eq(other.iter())
+        let same = |((n, a), (m, b)): (&(String, Value<T>), &(String, Value<T>))| {
+            n == m && matches!((a.all(), b.all()), (Ok(a), Ok(b)) if a == b)
+        };
+        let names = self.numbers == other.numbers && self.values.len() == other.values.len();
+        names && self.values.iter().zip(&other.values).all(same)
     }
 }
 
@@ -184,7 +218,7 @@ impl<T: Real> fmt::Debug for State<T> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("State")
             .field("numbers", &self.numbers)
-            .field("values", &self.iter().collect::<Vec<_>>())
+            .field("values", &self.values.iter().map(|(n, v)| (n, v.all())).collect::<Vec<_>>())
             .finish()
     }
 }

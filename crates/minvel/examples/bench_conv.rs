@@ -112,7 +112,7 @@ fn time(method: &str, batch: usize, options: &Options, seconds: f64, profile: bo
         program.output(0)[0]
     );
     if profile {
-        let times = program.profile();
+        let times = program.profile().expect("the GPU works");
         for (line, us) in program.describe().lines().skip(1).zip(&times) {
             println!("{us:9.2} µs  {line}");
         }

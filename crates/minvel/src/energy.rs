@@ -39,7 +39,7 @@ pub use wrapped_normal::{HyperbolicNormal, TorusNormal};
 
 use minvel_engine::init::Init;
 use minvel_engine::math::Real;
-use minvel_engine::{Clock, Expr, Graph, Options, State};
+use minvel_engine::{Clock, Device, Expr, Graph, Options, State};
 use std::fmt;
 
 /// A variable of a model: its name, shape and law of start values.
@@ -119,7 +119,7 @@ pub fn log_prob<'g>(energy: &dyn Energy, x: Expr<'g>) -> Option<Expr<'g>> {
 pub fn points(energy: &dyn Energy, count: usize, seed: u64) -> Option<Vec<f64>> {
     let graph = Graph::new();
     let sample = energy.sample(&graph, count, 0)?;
-    let mut program = graph.compile::<f64>(&[sample], &[], &Options::default());
+    let mut program = graph.compile::<f64>(&[sample], &[], &Options { device: Device::Cpu, ..Options::default() });
     program.run(&mut State::new(1), &[], Clock { seed, step: 0 });
     Some(program.output(0).to_vec())
 }

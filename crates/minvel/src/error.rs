@@ -1,6 +1,7 @@
 //! What can go wrong with files, configuration and numbers; mistakes of the programmer panic instead.
 
 use crate::train::Divergence;
+use minvel_engine::DeviceError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,10 @@ pub enum Error {
     },
     /// A training that left the finite numbers.
     Diverged(Divergence),
+    /// A device that failed, or has no memory left; what was kept before is still good.
+    Device(DeviceError),
+    /// Chains of a sampler that left the finite numbers.
+    Chains(crate::sampler::Divergence),
     /// The user asked to stop; everything finished is on disk.
     Interrupted,
 }
@@ -109,6 +114,8 @@ impl fmt::Display for Error {
                 write!(f, "{}: {what}: choose {}", name(path), choices.join(" or "))
             }
             Error::Diverged(divergence) => write!(f, "{divergence}"),
+            Error::Device(why) => write!(f, "{why}"),
+            Error::Chains(divergence) => write!(f, "{divergence}"),
             Error::Interrupted => write!(f, "interrupted"),
         }
     }
@@ -118,6 +125,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::File { source, .. } => Some(source),
+            Error::Device(why) => Some(why),
             _ => None,
         }
     }
@@ -126,5 +134,17 @@ impl std::error::Error for Error {
 impl From<Divergence> for Error {
     fn from(divergence: Divergence) -> Self {
         Error::Diverged(divergence)
+    }
+}
+
+impl From<DeviceError> for Error {
+    fn from(why: DeviceError) -> Self {
+        Error::Device(why)
+    }
+}
+
+impl From<crate::sampler::Divergence> for Error {
+    fn from(divergence: crate::sampler::Divergence) -> Self {
+        Error::Chains(divergence)
     }
 }

@@ -37,6 +37,6 @@ pub use energy::Energy;
 pub use error::{Choice, Error};
 pub use flow::Flow;
 pub use manifold::Manifold;
-pub use minvel_engine::{Card, Device, DeviceError, Precision, cards};
+pub use minvel_engine::{Card, Device, DeviceError, DeviceErrorKind, Precision, cards};
 pub use objective::Objective;
 pub use sampler::Sampler;

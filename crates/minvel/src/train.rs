@@ -134,14 +134,14 @@ impl Trainer {
             // A training that was stopped inside a block goes on to its end.
             let end = done.saturating_add(self.block - (done - self.from) % self.block).min(self.steps);
             let before = state.clone();
-            let reached = self.pieces(program, state, done..end, &mut piece, desk);
+            let reached = self.pieces(program, state, done..end, &mut piece, desk)?;
             if reached < end {
                 self.save(state, reached, &training, desk)?;
                 return Err(Error::Interrupted);
             }
-            let loss: Vec<f64> = self.losses(program, state.replicas());
+            let loss: Vec<f64> = self.losses(program, state.replicas())?;
             for replica in fresh_losses(&loss, &training) {
-                let step = self.first_bad_step(program, before.clone(), done..end, replica);
+                let step = self.first_bad_step(program, before.clone(), done..end, replica)?;
                 training.divergences.push(Divergence { step, replica, where_: "the loss".into() });
             }
             done = end;
@@ -156,6 +156,7 @@ impl Trainer {
                 return Err(Error::Interrupted);
             }
         }
+        state.fetch()?; // whoever reads it later finds it here
         lost_variables(state, done, &mut training);
         desk.end();
         Ok(training)
@@ -170,17 +171,17 @@ impl Trainer {
         steps: std::ops::Range<u32>,
         piece: &mut u32,
         desk: &Desk,
-    ) -> u32 {
+    ) -> Result<u32, Error> {
         let mut at = steps.start;
         while at < steps.end && (at == steps.start || !desk.stop.asked()) {
             let next = at.saturating_add(*piece).min(steps.end);
             let begun = Instant::now();
-            program.run_steps(state, self.seed, at..next);
+            program.try_run_steps(state, self.seed, at..next)?;
             let each = begun.elapsed() / (next - at);
             *piece = (PIECE.as_nanos() / each.as_nanos().max(1)).clamp(1, 2 * *piece as u128) as u32;
             at = next;
         }
-        at
+        Ok(at)
     }
 
     fn resume<T: Scalar>(&self, state: &mut State<T>, desk: &Desk) -> Result<(u32, Training), Error> {
@@ -196,6 +197,7 @@ impl Trainer {
 
     fn save<T: Scalar>(&self, state: &State<T>, step: u32, training: &Training, desk: &Desk) -> Result<(), Error> {
         let Some(path) = desk.checkpoint(&self.name) else { return Ok(()) };
+        state.fetch()?;
         let note = Note { training: training.clone(), seconds: desk.seconds() };
         Checkpoint::new(state.clone(), step, &desk.purpose(&self.name), &note).write(&path)
     }
@@ -205,9 +207,9 @@ impl Trainer {
     }
 
     /// The loss of each replica: the sum of the output's entries, if it has several.
-    fn losses<T: Scalar>(&self, program: &Loaded<T>, replicas: usize) -> Vec<f64> {
-        let output = program.output(self.loss);
-        output.chunks(output.len() / replicas).map(|own| own.iter().map(|x| x.to_f64()).sum()).collect()
+    fn losses<T: Scalar>(&self, program: &Loaded<T>, replicas: usize) -> Result<Vec<f64>, Error> {
+        let output = program.try_output(self.loss)?;
+        Ok(output.chunks(output.len() / replicas).map(|own| own.iter().map(|x| x.to_f64()).sum()).collect())
     }
 
     /// Repeats a block step by step: the same bits, so that the first bad step shows itself.
@@ -215,15 +217,17 @@ impl Trainer {
         &self,
         program: &mut Loaded<T>,
         mut state: State<T>,
-        mut steps: std::ops::Range<u32>,
+        steps: std::ops::Range<u32>,
         replica: usize,
-    ) -> u32 {
+    ) -> Result<u32, Error> {
         let last = steps.end - 1;
-        let bad = steps.find(|&step| {
-            program.run_steps(&mut state, self.seed, step..step + 1);
-            !self.losses(program, state.replicas())[replica].is_finite()
-        });
-        bad.unwrap_or(last)
+        for step in steps {
+            program.try_run_steps(&mut state, self.seed, step..step + 1)?;
+            if !self.losses(program, state.replicas())?[replica].is_finite() {
+                return Ok(step);
+            }
+        }
+        Ok(last)
     }
 }
 

@@ -523,9 +523,9 @@ fn paths_lead_from_one_reconstruction_to_another_along_the_geodesic() {
         let (views, mut state) = view::<f64>(&model);
         let (all, points) = (images(), 5);
         let (from, to) = all.split_at(6 * PIXELS);
-        let paths = views.paths(&mut state, from, to, points);
-        let ends = [from, to].map(|x| views.reconstructions(&mut state, x));
-        let codes = [from, to].map(|x| views.codes(&mut state, x));
+        let paths = views.paths(&mut state, from, to, points).unwrap();
+        let ends = [from, to].map(|x| views.reconstructions(&mut state, x).unwrap());
+        let codes = [from, to].map(|x| views.codes(&mut state, x).unwrap());
         let m = latent.ambient();
         let g = Graph::new();
         let (a, b) = (g.input_rows("a", 12, [m]), g.input_rows("b", 12, [m]));
@@ -533,7 +533,7 @@ fn paths_lead_from_one_reconstruction_to_another_along_the_geodesic() {
             evaluate(&[latent.exp(a, 0.5 * latent.log(a, b))], &State::new(1), &[("a", &codes[0]), ("b", &codes[1])]);
         let len = 6 * m;
         let middles: Vec<f64> = [0, 1].map(|r| middle[0][r * len..][..len].to_vec()).concat();
-        let middles = views.decoded(&mut state, &middles, 6);
+        let middles = views.decoded(&mut state, &middles, 6).unwrap();
         assert_eq!(paths.len(), 2 * 6 * points * PIXELS);
         for (k, path) in paths.chunks(points * PIXELS).enumerate() {
             let close = |at: usize, image: &[f64]| {
@@ -558,7 +558,7 @@ fn samples_are_decoded_codes_of_the_prior() {
     let unit = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     state.set("decoder/w0", &unit, 9);
     let rows = 4000;
-    let samples = views.samples(&mut state, rows);
+    let samples = views.samples(&mut state, rows).unwrap();
     // Features are codes times √3.
     for code in samples.chunks(3) {
         assert!(within_ulps(code.iter().map(|x| x * x).sum(), 3.0, 16.0), "{code:?}");

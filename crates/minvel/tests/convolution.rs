@@ -315,7 +315,7 @@ fn views_encode_intensities_as_pixels() {
     let mut state = start(&learning.parameters());
     let images = numbers(Draw::Uniform, 3 * 192, 4);
     let views = Views { model: &learning.model, options: Options::default(), seed: 1 };
-    let codes = views.codes(&mut state, &images);
+    let codes = views.codes(&mut state, &images).unwrap();
     let g = Graph::new();
     let x = g.input_rows("x", 3, [192]);
     let expected = learning.model.encoder.encode(x * (255.0 / 128.0) - 1.0, 0).at;

@@ -44,7 +44,7 @@ const SMALL: [&str; 8] = [
 fn a_thumbnail_is_the_mean_of_each_part() {
     let network = Thumbnail::of([4, 8, 2]);
     let image: Vec<f32> = (0..64).map(|k| k as f32).collect();
-    let got = network.apply(&image, 1, 0, 0, &Options::default());
+    let got = network.apply(&image, 1, 0, 0, &Options::default()).unwrap();
     // Of the first channel, then of the second: pairs of pixels beside each other.
     let expected: Vec<f32> = (0..32).map(|k| (4 * (k % 16) + k / 16 + 1) as f32).collect();
     assert_eq!(got, expected);

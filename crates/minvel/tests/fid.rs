@@ -125,9 +125,9 @@ fn a_network_for_colours_sees_grey_images_as_three_equal_channels_drawn_black_or
     let options = Options { device: Device::Cpu, ..Options::default() };
     let image: Vec<f32> = (0..32).map(|k| (k * k % 3 % 2) as f32).collect();
     let thrice: Vec<f32> = image.iter().flat_map(|p| [*p; 3]).collect();
-    assert_eq!(grey.apply(&image, 1, 5, 0, &options), colours.apply(&thrice, 1, 5, 0, &options));
+    assert_eq!(grey.apply(&image, 1, 5, 0, &options).unwrap(), colours.apply(&thrice, 1, 5, 0, &options).unwrap());
     // Half an intensity is black or white, and the same in all channels.
-    let halves = grey.apply(&[0.5; 32], 1, 5, 0, &options);
+    let halves = grey.apply(&[0.5; 32], 1, 5, 0, &options).unwrap();
     let drawn: f32 = halves.iter().sum::<f32>() / halves.len() as f32;
     assert!(halves.iter().any(|f| *f != drawn), "not drawn: {halves:?}");
 }

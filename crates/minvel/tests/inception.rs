@@ -88,7 +88,7 @@ fn network() -> Option<Inception> {
 }
 
 fn features(network: &Inception, size: [usize; 2], images: &[f32]) -> Vec<f64> {
-    network.clone().of(size).apply(images, 16, 0, 0, &Options::default()).iter().map(|f| *f as f64).collect()
+    network.clone().of(size).apply(images, 16, 0, 0, &Options::default()).unwrap().iter().map(|f| *f as f64).collect()
 }
 
 /// The largest relative deviation from what is expected.

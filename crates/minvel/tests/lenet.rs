@@ -59,7 +59,7 @@ fn features_are_those_of_the_definition() {
     let weights = |name: &str| state.get(&format!("lenet/{name}")).unwrap();
     // black and white only, so that drawing them changes nothing
     let images: Vec<f32> = noise(2).images.pixels.iter().map(|p| (p % 2) as f32).collect();
-    let got = network.apply(&images, 4, 0, 1, &on_cpu());
+    let got = network.apply(&images, 4, 0, 1, &on_cpu()).unwrap();
     assert_eq!(got.len(), 2 * network.count());
     let shifted: Vec<f64> = images[784..].iter().map(|x| *x as f64 - 0.5).collect();
     let first = layer(&shifted, [1, 28, 28], weights("conv1/weights"), weights("conv1/biases"));
@@ -80,11 +80,11 @@ fn features_are_those_of_the_definition() {
 fn images_are_drawn_by_seed_and_stream() {
     let network = on_noise(3);
     let images: Vec<f32> = noise(5).images.intensities();
-    let of = |stream, seed| network.apply(&images, 2, stream, seed, &on_cpu());
+    let of = |stream, seed| network.apply(&images, 2, stream, seed, &on_cpu()).unwrap();
     assert_eq!(of(0, 1), of(0, 1));
     assert_ne!(of(0, 1), of(1, 1));
     assert_ne!(of(0, 1), of(0, 2));
-    let twice = network.apply(&images[..784].repeat(2), 1, 0, 1, &on_cpu());
+    let twice = network.apply(&images[..784].repeat(2), 1, 0, 1, &on_cpu()).unwrap();
     assert_ne!(twice[..512], twice[512..], "each image is drawn anew");
 }
 

@@ -62,8 +62,9 @@ impl Linear {
         let graph = Graph::new();
         let x = graph.input_rows("x", rows.len() / d, [d]);
         let extra = |z| likelihood(z, x, self.columns, self.bias, self.variance);
-        let mut annealed =
-            annealing.compile::<f32>(&graph, &extra, rows.len() / d, &Options { threads: 1, ..Options::default() });
+        let mut annealed = annealing
+            .compile::<f32>(&graph, &extra, rows.len() / d, &Options { threads: 1, ..Options::default() })
+            .unwrap();
         let weights = annealed.run(&mut State::new(1), &[("x", &rows)], None, 3).unwrap();
         println!("acceptance {:?}, step {:?}", weights.acceptance, weights.steps);
         weights

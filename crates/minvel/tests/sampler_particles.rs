@@ -37,7 +37,7 @@ fn systematic_children_are_as_many_as_the_shares_say_give_or_take_less_than_one(
 
 fn run(flow: impl Flow + 'static, law: &dyn Energy, chains: Chains, start: Option<&[f32]>) -> Draws {
     let graph = Graph::new();
-    let mut walk = chains.compile(&graph, &Repeated::new(1, flow), &|x| law.energy(x));
+    let mut walk = chains.compile(&graph, &Repeated::new(1, flow), &|x| law.energy(x)).unwrap();
     walk.run(&mut State::<f32>::new(chains.replicas), &[], start).unwrap()
 }
 

@@ -36,8 +36,8 @@ impl Features for Plain {
 fn gather(images: &[f32], at_once: usize, parts: usize) -> Statistics {
     let options = Options { device: Device::Cpu, ..Options::default() };
     let mut gathering = Gathering::new(&Plain, at_once, 0, 0, &options).unwrap();
-    images.chunks(parts).for_each(|part| gathering.extend(part));
-    gathering.finish()
+    images.chunks(parts).for_each(|part| gathering.extend(part).unwrap());
+    gathering.finish().unwrap()
 }
 
 #[test]

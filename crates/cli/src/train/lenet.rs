@@ -58,7 +58,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     (desk.threads, desk.device) = (arguments.threads, arguments.device);
     let outcome = Lenet::train(&train, &test, &schooling, &desk);
     bars.finish();
-    let network = outcome.map_err(Failure::of_work)?;
+    let network = outcome.map_err(|error| match error {
+        Error::Device(_) => Failure::Halted(error, "the same command resumes, also on another --device".into()),
+        error => Failure::of_work(error),
+    })?;
     network.write(&out).map_err(Failure::Work)?;
     std::fs::remove_dir_all(&place).map_err(|e| Failure::Work(Error::file(&place, "remove", e)))?;
     let (origin, seconds) = (&network.origin, desk.seconds());

@@ -1,12 +1,15 @@
 //! A plan with its executor, bound to the inputs of a run and the variables of a state.
 
+#![allow(unsafe_code)] // a run is given addresses
+
 use super::isa::Isa;
+use super::memory::filled;
 use super::plan::Plan;
 use super::run::{Clock, Executor, External, Externals};
+use crate::device::DeviceError;
 use crate::inputs::{Inputs, Named};
 use crate::math::Real;
 use crate::state::State;
-use std::ops::Range;
 
 /// A program on the CPU.
 pub(crate) struct Bound<T: Real> {
@@ -21,53 +24,56 @@ pub(crate) struct Bound<T: Real> {
 }
 
 impl<T: Real> Bound<T> {
-    pub fn new(plan: Plan, replicas: usize, threads: usize, isa: Isa) -> Self {
+    pub fn new(plan: Plan, replicas: usize, threads: usize, isa: Isa) -> Result<Self, DeviceError> {
         let nowhere = |named: &Named| External { ptr: std::ptr::null_mut(), per_replica: named.shape.len() };
         let variables: Vec<External<T>> = plan.variables.iter().map(nowhere).collect();
         let next = variables.clone();
-        let fresh = plan
-            .variables
-            .iter()
-            .enumerate()
-            .map(|(i, v)| {
-                let len = if plan.updated.contains(&i) { v.shape.len() * replicas } else { 0 };
-                vec![T::ZERO; len]
-            })
-            .collect();
-        let executor = Executor::new(plan, replicas, threads, isa);
-        Bound { executor, replicas, inputs: vec![], bytes: vec![], variables, next, fresh }
+        let updated = |(i, v): (usize, &Named)| if plan.updated.contains(&i) { v.shape.len() * replicas } else { 0 };
+        let lengths = plan.variables.iter().enumerate().map(updated);
+        let fresh = lengths.map(|len| filled(T::ZERO, len)).collect::<Result<_, _>>()?;
+        let executor = Executor::new(plan, replicas, threads, isa)?;
+        Ok(Bound { executor, replicas, inputs: vec![], bytes: vec![], variables, next, fresh })
     }
 
-    pub fn run(&mut self, state: &mut State<T>, inputs: Inputs<T>, clock: Clock) {
-        self.bind_inputs(inputs);
-        self.step(state, clock);
-    }
-
-    pub fn run_steps(&mut self, state: &mut State<T>, inputs: Inputs<T>, seed: u64, steps: Range<u32>) {
-        self.bind_inputs(inputs);
-        for step in steps {
-            self.step(state, Clock { seed, step });
-        }
-    }
-
-    fn step(&mut self, state: &mut State<T>, clock: Clock) {
-        self.bind_variables(state);
-        let Bound { inputs, bytes, variables, next, .. } = self;
-        let externals = Externals { inputs, bytes, variables, next };
-        T::run_stages(&mut self.executor, clock, state.numbers().start, externals);
-        for &slot in &self.executor.plan.updated {
-            let name = &self.executor.plan.variables[slot].name;
-            let value = state.value_mut(name).expect("bound above");
-            std::mem::swap(value.own(), &mut self.fresh[slot]);
-        }
-    }
-
-    fn bind_inputs(&mut self, inputs: Inputs<T>) {
+    pub fn run_steps(
+        &mut self,
+        state: &mut State<T>,
+        inputs: Inputs<T>,
+        seed: u64,
+        steps: impl Iterator<Item = u32>,
+    ) -> Result<(), DeviceError> {
+        self.executor.check()?;
         bind(&mut self.inputs, &self.executor.plan.inputs, inputs.reals, self.replicas);
         bind(&mut self.bytes, &self.executor.plan.bytes, inputs.bytes, self.replicas);
+        for step in steps {
+            self.bind_variables(state)?;
+            // SAFETY: inputs were bound above, from slices that are borrowed until this returns, and variables just now, from
+            // vectors of the state and of this that nobody changes before the stages are done; all lengths were checked.
+            unsafe { self.stages_of(state, Clock { seed, step }) };
+            self.executor.check()?; // the state is that before the step
+            self.keep(state);
+        }
+        Ok(())
     }
 
-    fn bind_variables(&mut self, state: &State<T>) {
+    /// # Safety
+    /// Inputs and variables are bound, and what they are bound to is still there.
+    unsafe fn stages_of(&mut self, state: &State<T>, clock: Clock) {
+        let Bound { executor, inputs, bytes, variables, next, .. } = self;
+        let externals = Externals { inputs, bytes, variables, next };
+        // SAFETY: the caller's promise, and binding checks lengths.
+        unsafe { T::run_stages(executor, clock, state.numbers().start, externals) };
+    }
+
+    /// Gives the state its new values.
+    fn keep(&mut self, state: &mut State<T>) {
+        for &slot in &self.executor.plan.updated {
+            let name = &self.executor.plan.variables[slot].name;
+            state.value_mut(name).expect("bound above").exchange(&mut self.fresh[slot]);
+        }
+    }
+
+    fn bind_variables(&mut self, state: &State<T>) -> Result<(), DeviceError> {
         assert!(state.replicas() == self.replicas, "run: {} replicas, not {}", state.replicas(), self.replicas);
         for (slot, Named { name, shape }) in self.executor.plan.variables.iter().enumerate() {
             let value = state.value(name).unwrap_or_else(|| panic!("run: the state has no variable `{name}`"));
@@ -80,17 +86,19 @@ impl<T: Real> Bound<T> {
             // Variables are only read; what replicas share need not be there once for each.
             let (values, per_replica) = match value.shared() {
                 Some(one) => (one, 0),
-                None => (value.all(), shape.len()),
+                None => (value.all()?, shape.len()),
             };
             self.variables[slot] = External { ptr: values.as_ptr().cast_mut(), per_replica };
             self.next[slot].ptr = self.fresh[slot].as_mut_ptr();
         }
+        Ok(())
     }
 
-    pub fn output(&self, k: usize) -> &[T] {
+    pub fn output(&self, k: usize) -> Result<&[T], DeviceError> {
+        self.executor.check()?;
         let (buffer, shape) = &self.executor.plan.outputs[k];
         let base = self.executor.plan.buffers[*buffer].base;
-        &self.executor.memory[base..base + shape.len() * self.replicas]
+        Ok(&self.executor.memory[base..base + shape.len() * self.replicas])
     }
 
     pub fn describe(&self) -> String {

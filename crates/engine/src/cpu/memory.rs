@@ -1,6 +1,7 @@
 //! Memory aligned to cache lines.
 #![allow(unsafe_code)] // a slice over an over-aligned allocation
 
+use crate::device::DeviceError;
 use crate::math::Real;
 use std::ops::{Deref, DerefMut};
 
@@ -17,11 +18,20 @@ pub(crate) struct Aligned<T> {
 }
 
 impl<T: Real> Aligned<T> {
-    /// `len` zeros.
-    pub fn new(len: usize) -> Self {
-        let bytes = len * size_of::<T>();
-        Aligned { lines: vec![Line([0; 64]); bytes.div_ceil(64)], len, kind: std::marker::PhantomData }
+    /// `len` zeros, or an error if there is no memory for them.
+    pub fn new(len: usize) -> Result<Self, DeviceError> {
+        let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| DeviceError::no_room(None))?;
+        let lines = filled(Line([0; 64]), bytes.div_ceil(64))?;
+        Ok(Aligned { lines, len, kind: std::marker::PhantomData })
     }
+}
+
+/// A vector of equal entries, or an error if there is no memory for it.
+pub(crate) fn filled<V: Clone>(value: V, len: usize) -> Result<Vec<V>, DeviceError> {
+    let mut values = vec![];
+    values.try_reserve_exact(len).map_err(|_| DeviceError::no_room(len.checked_mul(size_of::<V>())))?;
+    values.resize(len, value);
+    Ok(values)
 }
 
 impl<T> Aligned<T> {

@@ -225,13 +225,6 @@ fn windows(w: &Window, image: [usize; 3], mut visit: impl FnMut(Option<usize>, u
     }
 }
 
-/// An index as a whole number, checked: a wrong one would read foreign memory.
-fn checked_index<T: Real>(value: T, len: usize) -> usize {
-    let index = value.to_f64();
-    assert!(index >= 0.0 && index < len as f64, "gather: index {index} is outside 0..{len}");
-    index as usize
-}
-
 /// # Safety
 /// As [`run`].
 unsafe fn gather<T: Real>(
@@ -249,7 +242,7 @@ unsafe fn gather<T: Real>(
     // SAFETY: the contract of this function; indices are checked.
     unsafe {
         let (indices, to) = (place.resolve(worker, index.at) as *const T, place.resolve(worker, to));
-        let entry = |offset: usize, l: usize| checked_index(*indices.add(offset + l * index.lane), len) * width;
+        let entry = |offset: usize, l: usize| place.entry(*indices.add(offset + l * index.lane), len) * width;
         match place.bytes(table) {
             Some(bytes) => {
                 let shades: [T; 256] = std::array::from_fn(|p| T::from_f64(p as f64) / T::from_f64(255.0));
@@ -301,7 +294,7 @@ unsafe fn scatter<T: Real>(
                     at += rest % d * s;
                     rest /= d;
                 }
-                let entry = checked_index(*indices.add(at + lane * index.lane), len);
+                let entry = place.entry(*indices.add(at + lane * index.lane), len);
                 *to.add(entry * width + j) += *source.add(offset + lane * values.lane);
             });
         }

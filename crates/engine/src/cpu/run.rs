@@ -9,11 +9,12 @@ use super::moves;
 use super::plan::*;
 use super::team::Team;
 use super::tiling::{LANES, Tiling};
+use crate::device::{BadIndex, DeviceError};
 use crate::math::Real;
 use crate::random::Key;
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Whole stages with less work than this (in elements) are not worth waking the team for.
 const SMALL: usize = 8 * BLOCK;
@@ -49,16 +50,16 @@ pub(crate) struct Worker<T> {
 unsafe impl<T: Send> Send for Worker<T> {}
 
 impl<T: Real> Worker<T> {
-    fn new(plan: &Plan, isa: Isa) -> Self {
-        Worker {
+    fn new(plan: &Plan, isa: Isa) -> Result<Self, DeviceError> {
+        Ok(Worker {
             isa,
-            arena: Aligned::new(plan.arena),
-            registers: Aligned::new(plan.registers * BLOCK.max(plan.pitch)),
-            scratch: Aligned::new(plan.scratch),
+            arena: Aligned::new(plan.arena)?,
+            registers: Aligned::new(plan.registers * BLOCK.max(plan.pitch))?,
+            scratch: Aligned::new(plan.scratch)?,
             bases: vec![std::ptr::null_mut(); plan.operands],
             args: vec![Arg::empty(); plan.operands],
             block: vec![Arg::empty(); plan.operands],
-        }
+        })
     }
 }
 
@@ -67,6 +68,7 @@ pub(crate) struct Place<'a, T> {
     plan: &'a Plan,
     memory: *mut T,
     externals: Externals<'a, T>,
+    bad_index: &'a AtomicU64,
     pub clock: Clock,
     first_replica: u32,
     pub replica: usize,
@@ -119,6 +121,19 @@ impl<T: Copy> Place<'_, T> {
         unsafe { ptr.add(offset + at.offset) }
     }
 
+    /// An index as an entry of a table of `len`. One outside is noted and becomes 0: the run fails, but reads no foreign memory.
+    pub fn entry(&self, index: T, len: usize) -> usize
+    where
+        T: Real,
+    {
+        let exact = index.to_f64();
+        if exact >= 0.0 && exact < len as f64 {
+            return exact as usize;
+        }
+        self.bad_index.fetch_max(BadIndex::new(exact as f32, len).0, Ordering::Relaxed);
+        0
+    }
+
     /// The bytes of this task's replica, if the place is an input of bytes.
     pub fn bytes(&self, at: Ptr) -> Option<*const u8> {
         let Home::Bytes(i) = self.plan.buffers[at.buffer].home else { return None };
@@ -131,20 +146,25 @@ impl<T: Copy> Place<'_, T> {
 /// compiled again, with all kernels for all instruction sets, by every crate that runs a program.
 pub trait Execute: Sized {
     /// Runs all stages once.
+    ///
+    /// # Safety
+    /// `externals` has an entry for each input and variable of the executor's plan, which may be read (and, if it is a next
+    /// value, written by nobody else) at the plan's length for every replica.
     #[doc(hidden)]
-    fn run_stages(executor: &mut Executor<Self>, clock: Clock, first_replica: u32, externals: Externals<Self>);
+    unsafe fn run_stages(executor: &mut Executor<Self>, clock: Clock, first_replica: u32, externals: Externals<Self>);
 }
 
 macro_rules! execute {
     ($($t:ty),*) => { $(
         impl Execute for $t {
-            fn run_stages(
+            unsafe fn run_stages(
                 executor: &mut Executor<Self>,
                 clock: Clock,
                 first_replica: u32,
                 externals: Externals<Self>,
             ) {
-                executor.run(clock, first_replica, externals);
+                // SAFETY: the caller's contract.
+                unsafe { executor.run(clock, first_replica, externals) };
             }
         }
     )* };
@@ -158,19 +178,29 @@ pub struct Executor<T> {
     replicas: usize,
     team: Team,
     workers: Vec<Mutex<Worker<T>>>,
+    /// What `BadIndex` knows; 0 as long as there was none.
+    bad_index: AtomicU64,
 }
 
 impl<T: Real> Executor<T> {
-    pub(crate) fn new(plan: Plan, replicas: usize, threads: usize, isa: Isa) -> Self {
-        let mut memory = Aligned::new(plan.memory);
+    pub(crate) fn new(plan: Plan, replicas: usize, threads: usize, isa: Isa) -> Result<Self, DeviceError> {
+        let mut memory = Aligned::new(plan.memory)?;
         for (at, values) in &plan.constants {
             memory[*at..at + values.len()].iter_mut().zip(values).for_each(|(m, &v)| *m = T::from_f64(v));
         }
-        let workers = (0..threads).map(|_| Mutex::new(Worker::new(&plan, isa))).collect();
-        Executor { plan, memory, replicas, team: Team::new(threads), workers }
+        let workers: Result<_, _> = (0..threads).map(|_| Worker::new(&plan, isa).map(Mutex::new)).collect();
+        let (team, bad_index) = (Team::new(threads)?, AtomicU64::new(0));
+        Ok(Executor { plan, memory, replicas, team, workers: workers?, bad_index })
     }
 
-    fn run(&mut self, clock: Clock, first_replica: u32, externals: Externals<T>) {
+    /// An error if an index of any step so far was outside its table.
+    pub(crate) fn check(&self) -> Result<(), DeviceError> {
+        BadIndex(self.bad_index.load(Ordering::Relaxed)).check()
+    }
+
+    /// # Safety
+    /// As [`Execute::run_stages`].
+    unsafe fn run(&mut self, clock: Clock, first_replica: u32, externals: Externals<T>) {
         if let Some(at) = self.plan.step {
             self.memory[at] = T::from_f64(clock.step as f64);
         }
@@ -186,6 +216,7 @@ impl<T: Real> Executor<T> {
                     plan: &self.plan,
                     memory: memory.0,
                     externals: externals.0,
+                    bad_index: &self.bad_index,
                     clock,
                     first_replica,
                     replica: 0,
@@ -199,7 +230,8 @@ impl<T: Real> Executor<T> {
                     if task >= tasks {
                         break;
                     }
-                    // SAFETY: tasks of a stage write disjoint memory: other chunks, replicas, instructions or pieces.
+                    // SAFETY: tasks of a stage write disjoint memory: other chunks, replicas, instructions or pieces. The plan
+                    // fits its own memory, and what is external by the caller's contract.
                     unsafe { run_task(stage, task, &mut worker, &mut place) };
                 }
             };
@@ -210,7 +242,7 @@ impl<T: Real> Executor<T> {
 
 /// Raw pointers that tasks share; each task touches its own part.
 struct Shared<P>(P);
-// SAFETY: see `Executor::run`: tasks write disjoint parts, and stages are separated by the team's barrier.
+// SAFETY: only `Executor::run` makes them: tasks write disjoint parts, and stages are separated by the team's barrier.
 unsafe impl<P> Sync for Shared<P> {}
 
 fn tasks(stage: &Stage, replicas: usize) -> usize {

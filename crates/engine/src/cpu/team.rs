@@ -4,6 +4,7 @@
 
 #![allow(unsafe_code)] // a closure's lifetime is erased while the team runs it
 
+use crate::device::DeviceError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -38,7 +39,7 @@ pub(crate) struct Team {
 
 impl Team {
     /// A team of `threads` in all, the caller included.
-    pub fn new(threads: usize) -> Self {
+    pub fn new(threads: usize) -> Result<Self, DeviceError> {
         let shared = Arc::new(Shared {
             job: Mutex::new(None),
             generation: AtomicUsize::new(0),
@@ -46,14 +47,17 @@ impl Team {
             panicked: AtomicBool::new(false),
             closing: AtomicBool::new(false),
         });
-        let workers = (1..threads)
-            .map(|index| {
-                let shared = shared.clone();
-                let name = format!("minvel-{index}");
-                thread::Builder::new().name(name).spawn(move || work(&shared, index)).expect("a worker thread starts")
-            })
-            .collect();
-        Team { shared, workers }
+        // Those that have started end with the team, should another not start.
+        let mut team = Team { shared, workers: vec![] };
+        for index in 1..threads {
+            let shared = team.shared.clone();
+            let worker = thread::Builder::new().name(format!("minvel-{index}")).spawn(move || work(&shared, index));
+            let refused = |why| {
+                DeviceError::unavailable(format!("thread {index} of {threads} cannot start: {why}; use fewer threads"))
+            };
+            team.workers.push(worker.map_err(refused)?);
+        }
+        Ok(team)
     }
 
     /// Runs `job(index)` once on every thread and returns when all are done.

@@ -1,9 +1,9 @@
 //! Kernels as code on the card: compiled on all cores, each once in a process.
 
-use super::Trouble;
 use super::driver::{Code, Gpu};
 use super::nvrtc::{Nvrtc, fingerprint};
 use super::plan::Kernel;
+use super::{Beside, Trouble, beside};
 use crate::device::Card;
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -72,11 +72,11 @@ fn build<'k>(
     let queue = Mutex::new(kernels.into_iter());
     let work = || {
         let next = || queue.lock().ok()?.next();
-        std::iter::from_fn(next).map(|(key, kernel)| Ok((key, one(kernel)?))).collect::<Vec<_>>()
+        std::iter::from_fn(next).map(|(key, kernel)| Ok((key, one(kernel)?))).collect::<Result<Vec<_>, Trouble>>()
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        let made = workers.into_iter().flat_map(|w| w.join().expect("no worker panics"));
-        made.collect()
+        let workers: Vec<_> = (0..cores).map(|_| beside(scope, &work)).collect();
+        let made: Result<Vec<Vec<_>>, Trouble> = workers.into_iter().map(Beside::result).collect();
+        made.map(|made| made.into_iter().flatten().collect())
     })
 }

@@ -4,6 +4,7 @@
 use super::Trouble;
 use libloading::{Library, Symbol};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -31,7 +32,7 @@ impl Nvrtc {
     /// The compiler of this process.
     pub fn find() -> Result<&'static Nvrtc, Trouble> {
         FOUND.get_or_init(Self::load).as_ref().map_err(|what| {
-            Trouble::new(format!(
+            Trouble::unavailable(format!(
                 "NVIDIA's run-time compiler (libnvrtc) cannot be used: {what}; install the CUDA toolkit or the \
                  `nvidia-cuda-nvrtc` package and put its folder into LD_LIBRARY_PATH, or compute on the CPU"
             ))
@@ -47,7 +48,10 @@ impl Nvrtc {
         unsafe {
             let version: Symbol<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int> =
                 library.get(b"nvrtcVersion\0").map_err(|e| e.to_string())?;
-            version(&mut major, &mut minor);
+            let status = version(&mut major, &mut minor);
+            if status != 0 {
+                return Err(format!("nvrtcVersion failed with status {status}"));
+            }
         }
         Ok(Nvrtc { library, version: (major, minor) })
     }
@@ -64,7 +68,7 @@ impl Nvrtc {
             return Ok(code);
         }
         // SAFETY: see `build`.
-        let code = unsafe { self.build(source, &options) }.map_err(Trouble::new)?;
+        let code = unsafe { self.build(source, &options) }.map_err(Trouble::failed)?;
         if let Some(entry) = entry {
             write(&entry, &code);
         }
@@ -86,8 +90,9 @@ impl Nvrtc {
         type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
         type Text = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
         type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
-        let text = CString::new(source).expect("generated source has no NUL");
-        let options: Vec<CString> = options.iter().map(|o| CString::new(o.as_str()).expect("no NUL")).collect();
+        let text = CString::new(source).map_err(|e| e.to_string())?;
+        let options: Result<Vec<CString>, _> = options.iter().map(|o| CString::new(o.as_str())).collect();
+        let options = options.map_err(|e| e.to_string())?;
         let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
         // SAFETY: signatures as in NVRTC's header; buffers have the sizes NVRTC asks for.
         unsafe {
@@ -97,10 +102,12 @@ impl Nvrtc {
             let fetch = |program: Program, size: &[u8], text: &[u8]| -> Result<Vec<u8>, String> {
                 let (size, text): (Symbol<Size>, Symbol<Text>) = (self.symbol(size)?, self.symbol(text)?);
                 let mut length = 0;
-                size(program, &mut length);
-                let mut bytes = vec![0u8; length];
-                text(program, bytes.as_mut_ptr().cast());
-                Ok(bytes)
+                let sized = size(program, &mut length);
+                let mut bytes = if sized == 0 { vec![0u8; length] } else { vec![] };
+                match if sized == 0 { text(program, bytes.as_mut_ptr().cast()) } else { sized } {
+                    0 => Ok(bytes),
+                    status => Err(format!("NVRTC does not give its result (status {status})")),
+                }
             };
             let mut program: Program = std::ptr::null_mut();
             let status =
@@ -112,7 +119,7 @@ impl Nvrtc {
             let result = if status == 0 {
                 fetch(program, b"nvrtcGetCUBINSize\0", b"nvrtcGetCUBIN\0")
             } else {
-                let log = fetch(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")?;
+                let log = fetch(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0").unwrap_or_default();
                 let log =
                     CStr::from_bytes_until_nul(&log).map_or_else(|_| String::new(), |l| l.to_string_lossy().into());
                 Err(format!("a generated kernel does not compile (a defect of minvel, status {status}):\n{log}"))
@@ -162,7 +169,9 @@ fn write(entry: &Path, code: &[u8]) {
     let Some(folder) = entry.parent() else { return };
     let aside = entry.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
     let whole = [MAGIC, fingerprint(code).as_bytes(), code].concat();
-    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&aside, whole));
+    // A new file, never one that is there already, be it a link of somebody else's.
+    let new = || std::fs::OpenOptions::new().write(true).create_new(true).open(&aside);
+    let written = std::fs::create_dir_all(folder).and_then(|()| new()?.write_all(&whole));
     if written.and_then(|()| std::fs::rename(&aside, entry)).is_err() {
         let _ = std::fs::remove_file(&aside);
     }

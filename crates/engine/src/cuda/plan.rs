@@ -1,12 +1,13 @@
 //! A program for the GPU: its kernels as source, and where everything lives.
 
-use super::THREADS;
 use super::arguments::Arguments;
 use super::lower::lower;
 use super::parts::{Arithmetic, Kind, Part, Partition};
 use super::tiles::bounds;
 use super::write;
+use super::{THREADS, Trouble};
 use crate::cpu::pack;
+use crate::device::DeviceErrorKind;
 use crate::expr::Expr;
 use crate::graph::{Graph, Id};
 use crate::inputs::Named;
@@ -61,6 +62,8 @@ pub(super) struct Plan {
     /// Numbers of the program's own memory.
     pub memory: usize,
     pub constants: Vec<(usize, Vec<f64>)>,
+    /// Whether kernels note indices outside their tables.
+    pub checks: bool,
     /// What each kernel does, in words.
     pub summary: String,
 }
@@ -107,7 +110,7 @@ pub(super) fn plan(
     updates: &[(Expr, Expr)],
     replicas: usize,
     arithmetic: Arithmetic,
-) -> Plan {
+) -> Result<Plan, Trouble> {
     let mut outputs: Vec<Id> = outputs.iter().map(|e| e.id).collect();
     let mut updates: Vec<(Id, Id)> = updates.iter().map(|(v, e)| (v.id, e.id)).collect();
     let ends = updates.iter_mut().flat_map(|(v, e)| [v, e]);
@@ -115,11 +118,50 @@ pub(super) fn plan(
     let partition = Partition::new(nodes, outputs, updates, replicas, arithmetic);
     let mut plan = Plan::default();
     let names = plan.place(&partition);
+    limits(&partition, &names)?;
     for level in 0..partition.levels() {
         let kernel = plan.kernel(&partition, &names, level);
+        if kernel.blocks > LARGEST {
+            return Err(too_large(&format!("kernel {level} of {} blocks", kernel.blocks)));
+        }
         plan.kernels.push(kernel);
     }
-    plan
+    Ok(plan)
+}
+
+/// Kernels count places in an `int`, with some room for blocks and pieces that are rounded up.
+const LARGEST: usize = i32::MAX as usize - (1 << 20);
+
+/// An error if kernels would have to count further than they can.
+///
+/// A table that is only read may be larger: it is addressed by entry and place in it (see `Emitter::load`).
+fn limits(partition: &Partition, names: &Names) -> Result<(), Trouble> {
+    for (id, node) in partition.nodes.iter().enumerate().filter(|&(id, _)| partition.live[id]) {
+        let shape = &node.shape;
+        let stored = names.targets.contains_key(&(id as Id))
+            || partition.part_of[id].is_some_and(|_| names.homes.contains_key(&(id as Id)));
+        let leaf = matches!(node.op, Op::Input(..) | Op::Variable(_) | Op::Table(_));
+        let table = leaf && shape.rows.is_none() && shape.rank() > 1;
+        let counted = match (stored, leaf) {
+            (true, _) => shape.len(),
+            (false, true) if table => shape.dims[0].max(shape.len() / shape.dims[0].max(1)),
+            (false, true) => shape.len(),
+            (false, false) => shape.features().max(shape.rows.unwrap_or(1)),
+        };
+        if counted > LARGEST || partition.replicas.saturating_mul(shape.rows.unwrap_or(1)) > LARGEST {
+            return Err(too_large(&format!("a value of shape {shape} for {} replicas", partition.replicas)));
+        }
+    }
+    let part = partition.parts.iter().find(|part| part.shape.len() > LARGEST);
+    part.map_or(Ok(()), |part| Err(too_large(&format!("a value of shape {}", part.shape))))
+}
+
+fn too_large(what: &str) -> Trouble {
+    let kind = DeviceErrorKind::OutOfMemory;
+    Trouble::new(
+        kind,
+        format!("{what} is more than a GPU can count here; use fewer rows or replicas, or compute on the CPU"),
+    )
 }
 
 impl Plan {
@@ -256,10 +298,11 @@ impl Plan {
         self.summary.push('\n');
         let mut arguments = Arguments::new(known, partition.arithmetic.single);
         let body = arguments.rename(&body);
+        self.checks |= body.contains("entry_(");
         let clock = if random { "const u32 step = clock[0] + offset;\n" } else { "" };
         let real = if partition.arithmetic.single { "float" } else { "double" };
         let source = format!(
-            "typedef {real} real;\n#define THREADS {THREADS}\n{}\nextern \"C\" __global__ void __launch_bounds__(THREADS{}) step_kernel(const u32* __restrict__ clock, \
+            "typedef {real} real;\n#define THREADS {THREADS}\n{}\nextern \"C\" __global__ void __launch_bounds__(THREADS{}) step_kernel(u32* __restrict__ clock, \
              const u32 offset, const u32* __restrict__ keys{}) {{\nBEGIN\nint block = blockIdx.x;\n{clock}{body}}}\n",
             include_str!("prelude.cu"),
             bounds(shared, partition.arithmetic),

@@ -4,6 +4,7 @@ use super::Trouble;
 use super::driver::{Code, Gpu, Graph, Memory, Stream};
 use super::plan::{Home, Param, Plan};
 use crate::cpu::Clock;
+use crate::device::BadIndex;
 use crate::inputs::{Inputs, Named};
 use crate::math::Real;
 use crate::random::Key;
@@ -15,16 +16,40 @@ use std::sync::Arc;
 /// Steps recorded in one graph, when many are run (even: variables are where they were before).
 const BATCH: u32 = 16;
 
+/// Where kernels note an index outside its table (see the prelude), in numbers of eight bytes: after the clock and what fills it up.
+const NOTE: usize = 1;
+
+/// What kernels of a program noted.
+struct Notes {
+    /// The clock, and beside it the notes.
+    clock: Memory,
+    /// Whether any kernel ever notes something.
+    kept: bool,
+}
+
+impl Notes {
+    /// An error if any run so far met an index outside its table.
+    fn check(&self, stream: &Stream) -> Result<(), Trouble> {
+        if !self.kept {
+            return Ok(());
+        }
+        self.clock.download::<u64>(stream, NOTE, 1)?.into_iter().try_for_each(|note| BadIndex(note).check())
+    }
+}
+
 /// A value on the card that a state refers to.
 struct Resident {
     memory: Arc<Memory>,
     stream: Arc<Stream>,
+    notes: Arc<Notes>,
     len: usize,
 }
 
 impl<T: Real> Remote<T> for Resident {
-    fn fetch(&self) -> Vec<T> {
-        self.memory.download(&self.stream, 0, self.len).unwrap_or_else(|why| panic!("{why}"))
+    fn fetch(&self) -> Result<Vec<T>, Trouble> {
+        let values = self.memory.download(&self.stream, 0, self.len)?;
+        self.notes.check(&self.stream)?;
+        Ok(values)
     }
 }
 
@@ -41,10 +66,12 @@ struct Variable<T> {
 
 impl<T: Real> Variable<T> {
     /// Before the card's copy is overwritten, those who still refer to it get theirs.
-    fn evict(&mut self) {
-        if let Some(lazy) = self.published.take().filter(|lazy| Arc::strong_count(lazy) > 1) {
-            lazy.get();
+    fn evict(&mut self) -> Result<(), Trouble> {
+        if let Some(lazy) = self.published.as_ref().filter(|lazy| Arc::strong_count(lazy) > 1) {
+            lazy.get()?;
         }
+        self.published = None;
+        Ok(())
     }
 }
 
@@ -79,6 +106,8 @@ impl Input {
 }
 
 /// The state of a program on a card.
+///
+/// Graphs come first: they are dropped before what they use.
 pub(crate) struct Executor<T> {
     graphs: HashMap<(usize, u32), Graph>,
     kernels: Vec<Arc<Code>>,
@@ -89,13 +118,20 @@ pub(crate) struct Executor<T> {
     variables: Vec<Variable<T>>,
     /// Which of its two places holds each updated variable.
     turn: usize,
-    clock: Memory,
+    notes: Arc<Notes>,
     keys: Memory,
     keyed: Option<(u64, u32)>,
     replicas: usize,
     results: Vec<OnceCell<Vec<T>>>,
     stream: Arc<Stream>,
     gpu: Arc<Gpu>,
+}
+
+impl<T> Drop for Executor<T> {
+    /// Whatever is freed now is used no more: the last run may still be going on.
+    fn drop(&mut self) {
+        let _ = self.stream.wait(); // a lost card does nothing any more
+    }
 }
 
 impl<T: Real> Executor<T> {
@@ -128,7 +164,7 @@ impl<T: Real> Executor<T> {
             bytes: nowhere(&plan.bytes),
             variables: variables.collect(),
             turn: 0,
-            clock: Memory::new(&gpu, 16)?,
+            notes: Arc::new(Notes { clock: Memory::new(&gpu, 16)?, kept: plan.checks }),
             keys: Memory::new(&gpu, 8 * replicas)?,
             keyed: None,
             replicas,
@@ -156,32 +192,50 @@ impl<T: Real> Executor<T> {
         }
         self.bind_variables(state)?;
         self.bind_keys(clock.seed, state.numbers().start)?;
-        self.claim(state);
+        self.prepare(steps)?;
         self.results.iter_mut().for_each(|r| drop(r.take()));
+        let launched = self.claim(state).and_then(|()| self.launch(clock.step, steps));
+        match &launched {
+            Ok(()) => self.publish(state),
+            Err(why) => self.lose(state, why),
+        }
+        launched
+    }
+
+    /// Records what the steps will launch, so that the card has room for it before anything changes.
+    fn prepare(&mut self, steps: u32) -> Result<(), Trouble> {
+        let whole = [(self.turn, BATCH)].into_iter().filter(|_| steps >= BATCH); // an even number: the turn stays
+        let single = (0..steps % BATCH).take(2).map(|k| ((self.turn + k as usize) % 2, 1));
+        for (turn, count) in whole.chain(single) {
+            if !self.graphs.contains_key(&(turn, count)) {
+                let graph = self.record(turn, count)?;
+                self.graphs.insert((turn, count), graph);
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, first: u32, steps: u32) -> Result<(), Trouble> {
         let mut done = 0;
         while done < steps {
             let count = if steps - done >= BATCH { BATCH } else { 1 };
-            self.stream.set(&self.clock, clock.step.wrapping_add(done))?;
-            let key = (self.turn, count);
-            if !self.graphs.contains_key(&key) {
-                let graph = self.record(count)?;
-                self.graphs.insert(key, graph);
-            }
-            self.stream.launch(&self.graphs[&key])?;
+            self.stream.set(&self.notes.clock, first.wrapping_add(done))?;
+            self.stream.launch(&self.graphs[&(self.turn, count)])?;
             self.turn = (self.turn + count as usize) % 2;
             done += count;
         }
-        self.publish(state);
         Ok(())
     }
 
     /// The values of an output after the last run.
-    pub fn output(&self, k: usize) -> &[T] {
+    pub fn output(&self, k: usize) -> Result<&[T], Trouble> {
         let (at, shape) = &self.plan.outputs[k];
-        let len = shape.len() * self.replicas;
-        self.results[k].get_or_init(|| {
-            self.memory.download(&self.stream, *at, len).unwrap_or_else(|why| panic!("output {k}: {why}"))
-        })
+        if let Some(values) = self.results[k].get() {
+            return Ok(values);
+        }
+        let values = self.memory.download(&self.stream, *at, shape.len() * self.replicas)?;
+        self.notes.check(&self.stream)?;
+        Ok(self.results[k].get_or_init(|| values))
     }
 
     pub fn describe(&self) -> String {
@@ -198,7 +252,7 @@ impl<T: Real> Executor<T> {
         const TIMES: u32 = 50;
         let mut all = vec![];
         for (kernel, code) in self.plan.kernels.iter().zip(&self.kernels) {
-            let mut arguments = vec![self.clock.address, 0, self.keys.address];
+            let mut arguments = vec![self.notes.clock.address, 0, self.keys.address];
             arguments.extend(kernel.params.iter().map(|&p| self.argument(p, self.turn)));
             let graph = self.stream.record(|recorder| {
                 (0..TIMES).try_for_each(|_| recorder.launch(code, kernel.blocks, kernel.shared, &mut arguments))
@@ -246,7 +300,7 @@ impl<T: Real> Executor<T> {
             }
             // A variable that no step changes need not be there once for each replica.
             let one = value.shared();
-            let values = one.unwrap_or_else(|| value.all());
+            let values = one.map_or_else(|| value.all(), Ok)?;
             let shared = one.is_some() && !updated && self.replicas > 1;
             if variable.memory[0].is_none() || variable.shared != shared {
                 self.graphs.clear();
@@ -255,7 +309,8 @@ impl<T: Real> Executor<T> {
                 let second = if updated { Arc::new(Memory::new(&self.gpu, bytes)?) } else { first.clone() };
                 *variable = Variable { memory: [Some(first), Some(second)], holds: None, shared, published: None };
             } else {
-                variable.evict();
+                variable.evict()?;
+                variable.holds = None; // until the new value is there
             }
             if let Some(memory) = &variable.memory[self.turn] {
                 memory.upload(&self.stream, 0, values)?;
@@ -269,13 +324,25 @@ impl<T: Real> Executor<T> {
     }
 
     /// Takes this state's own references to what is about to change, and serves all others.
-    fn claim(&mut self, state: &mut State<T>) {
+    fn claim(&mut self, state: &mut State<T>) -> Result<(), Trouble> {
+        let unknown = Trouble::failed("the variables that a run on a GPU changes were lost with it");
         for &slot in &self.plan.updated {
             let name = &self.plan.variables[slot].name;
             if let (Some(value), Some(holds)) = (state.value_mut(name), self.variables[slot].holds) {
-                value.forget(holds);
+                value.forget(holds, &unknown);
             }
-            self.variables[slot].evict();
+            self.variables[slot].evict()?;
+        }
+        Ok(())
+    }
+
+    /// Tells the state what became of the variables that it let go of, and forgets them here.
+    fn lose(&mut self, state: &mut State<T>, why: &Trouble) {
+        for &slot in &self.plan.updated {
+            self.variables[slot].holds = None;
+            if let Some(value) = state.value_mut(&self.plan.variables[slot].name) {
+                value.lost(why);
+            }
         }
     }
 
@@ -286,7 +353,7 @@ impl<T: Real> Executor<T> {
             let len = shape.len() * self.replicas;
             let variable = &mut self.variables[slot];
             let Some(memory) = variable.memory[self.turn].clone() else { continue };
-            let resident = Resident { memory, stream: self.stream.clone(), len };
+            let resident = Resident { memory, stream: self.stream.clone(), notes: self.notes.clone(), len };
             let lazy = Arc::new(Lazy::new(Box::new(resident), len));
             let value = Value::remote(lazy.clone());
             variable.holds = Some(value.stamp());
@@ -306,13 +373,13 @@ impl<T: Real> Executor<T> {
         Ok(())
     }
 
-    /// A graph of `count` steps from the present places of the variables.
-    fn record(&self, count: u32) -> Result<Graph, Trouble> {
+    /// A graph of `count` steps, the first of which finds the variables in the places of `turn`.
+    fn record(&self, turn: usize, count: u32) -> Result<Graph, Trouble> {
         self.stream.record(|recorder| {
             for step in 0..count {
-                let turn = (self.turn + step as usize) % 2;
+                let turn = (turn + step as usize) % 2;
                 for (kernel, code) in self.plan.kernels.iter().zip(&self.kernels) {
-                    let mut arguments = vec![self.clock.address, u64::from(step), self.keys.address];
+                    let mut arguments = vec![self.notes.clock.address, u64::from(step), self.keys.address];
                     arguments.extend(kernel.params.iter().map(|&p| self.argument(p, turn)));
                     recorder.launch(code, kernel.blocks, kernel.shared, &mut arguments)?;
                 }

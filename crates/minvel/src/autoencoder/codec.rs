@@ -126,31 +126,31 @@ impl Codec {
         let shown = self.model.decoder.likelihood.shown(images, seed);
         let views = Views { model: &self.model, options: desk.options(1), seed };
         match reading {
-            Reading::Draw(number) => Ok(views.draws(&mut self.state, &shown, number)),
-            Reading::Mean => views.means(&mut self.state, &shown).ok_or_else(|| {
+            Reading::Draw(number) => Ok(views.draws(&mut self.state, &shown, number)?),
+            Reading::Mean => Ok(views.means(&mut self.state, &shown).ok_or_else(|| {
                 Error::config("an implicit posterior has no mean that is known: leave --mean out, or average --draws")
-            }),
+            })??),
         }
     }
 
     /// Images of codes `[count, m]`, in bytes.
-    pub fn decode(&mut self, codes: &[f32], desk: &Desk) -> Vec<u8> {
+    pub fn decode(&mut self, codes: &[f32], desk: &Desk) -> Result<Vec<u8>, Error> {
         let count = codes.len() / self.model.latent.ambient();
         let views = Views { model: &self.model, options: desk.options(1), seed: 0 };
-        bytes(&views.decoded(&mut self.state, codes, count))
+        Ok(bytes(&views.decoded(&mut self.state, codes, count)?))
     }
 
     /// New images, in bytes: mean pixels of codes of the prior.
-    pub fn sample(&mut self, count: usize, seed: u64, desk: &Desk) -> Vec<u8> {
+    pub fn sample(&mut self, count: usize, seed: u64, desk: &Desk) -> Result<Vec<u8>, Error> {
         let views = Views { model: &self.model, options: desk.options(1), seed };
-        bytes(&views.samples(&mut self.state, count))
+        Ok(bytes(&views.samples(&mut self.state, count)?))
     }
 
     /// Images along geodesics between the codes of pairs of images, so many points on each path with both ends.
-    pub fn paths(&mut self, [from, to]: [&[u8]; 2], points: usize, seed: u64, desk: &Desk) -> Vec<u8> {
+    pub fn paths(&mut self, [from, to]: [&[u8]; 2], points: usize, seed: u64, desk: &Desk) -> Result<Vec<u8>, Error> {
         let [from, to] = [from, to].map(|images| self.model.decoder.likelihood.shown(images, seed));
         let views = Views { model: &self.model, options: desk.options(1), seed };
-        bytes(&views.paths(&mut self.state, &from, &to, points))
+        Ok(bytes(&views.paths(&mut self.state, &from, &to, points)?))
     }
 
     /// The model file that a path stands for: the file itself, or the only one of a run folder.

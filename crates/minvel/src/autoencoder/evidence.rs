@@ -63,7 +63,7 @@ impl Evidence {
         let index: Vec<f64> = (0..group * self.chains).map(|row| (row / self.chains) as f64).collect();
         let x = model.decoder.likelihood.pixels(shown.gather(g.table(&index, [index.len()]).distribute()));
         let extra = |z| -model.decoder.log_prob(x, z);
-        let mut annealed = self.annealing.compile::<T>(&g, &extra, index.len(), &desk.options(replicas));
+        let mut annealed = self.annealing.compile::<T>(&g, &extra, index.len(), &desk.options(replicas))?;
         let mut found = Found::resumed(replicas, count, desk)?;
         desk.begin("evidence", count as u64, found.done.min(count) as u64);
         for (number, first) in (0..count).step_by(group).enumerate().skip(found.done.div_ceil(group)) {
@@ -71,8 +71,7 @@ impl Evidence {
             // The last group may be short of images: it is filled up with those before it, which were counted.
             let from = first.min(count - group);
             let own = &images[from * pixels..][..group * pixels];
-            let weights = annealed.run(&mut state.clone(), &[("images", own)], None, seed + number as u64);
-            let weights = weights.map_err(|d| Error::config(format!("annealing left the finite numbers: {d:?}")))?;
+            let weights = annealed.run(&mut state.clone(), &[("images", own)], None, seed + number as u64)?;
             for (replica, all) in weights.values.chunks(group * self.chains).enumerate() {
                 let each = all.chunks(self.chains).map(|chains| log_mean_exp(chains).mean);
                 found.values[replica].extend(each.skip(first - from));
@@ -158,7 +157,7 @@ impl ImportanceBound {
         let code = model.encoder.encode(x, outside("importance"));
         let Some((_, log_q)) = code.law else { return Ok(None) };
         let log_weight = model.decoder.log_prob(x, code.at) - model.latent.base_energy(code.at) - log_q;
-        let mut program = g.compile::<T>(&[log_weight], &[], &desk.options(replicas));
+        let mut program = g.try_compile::<T>(&[log_weight], &[], &desk.options(replicas))?;
         let mut found = vec![Vec::with_capacity(count); replicas];
         desk.begin("importance", count as u64, 0);
         let mut state = state.clone();
@@ -168,8 +167,8 @@ impl ImportanceBound {
             let mut weights = vec![Vec::with_capacity(self.codes); replicas * group];
             for step in 0..self.codes as u32 {
                 desk.go_on()?;
-                program.run(&mut state, &[("images", own)], Clock { seed: seed + first as u64, step });
-                for (all, &w) in weights.iter_mut().zip(program.output(0)) {
+                program.try_run(&mut state, &[("images", own)], Clock { seed: seed + first as u64, step })?;
+                for (all, &w) in weights.iter_mut().zip(program.try_output(0)?) {
                     all.push(w.to_f64());
                 }
             }

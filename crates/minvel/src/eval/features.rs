@@ -49,9 +49,20 @@ pub trait Features {
     fn set(&self, state: &mut State<f32>);
 
     /// The features of images one after another, so many at a time; what is drawn depends on seed and stream.
-    fn apply(&self, images: &[f32], at_once: usize, stream: u32, seed: u64, options: &Options) -> Vec<f32> {
-        let mut extractor = Extractor::new(self, at_once, stream, seed, options).unwrap_or_else(|why| panic!("{why}"));
-        images.chunks(at_once * extractor.pixels).flat_map(|part| extractor.features(part).to_vec()).collect()
+    fn apply(
+        &self,
+        images: &[f32],
+        at_once: usize,
+        stream: u32,
+        seed: u64,
+        options: &Options,
+    ) -> Result<Vec<f32>, DeviceError> {
+        let mut extractor = Extractor::new(self, at_once, stream, seed, options)?;
+        let mut all = vec![];
+        for part in images.chunks(at_once * extractor.pixels) {
+            all.extend_from_slice(extractor.features(part)?);
+        }
+        Ok(all)
     }
 }
 
@@ -86,7 +97,7 @@ impl Extractor {
     }
 
     /// Features of the next images, at most so many as go at once.
-    pub fn features(&mut self, images: &[f32]) -> &[f32] {
+    pub fn features(&mut self, images: &[f32]) -> Result<&[f32], DeviceError> {
         let Extractor { at_once, pixels, count, .. } = *self;
         let given = images.len() / pixels;
         let fits = images.len() == given * pixels && given <= at_once;
@@ -100,8 +111,8 @@ impl Extractor {
         } else {
             images
         };
-        self.program.run(&mut self.state, &[("images", inputs)], self.clock);
+        self.program.try_run(&mut self.state, &[("images", inputs)], self.clock)?;
         self.clock.step += 1;
-        &self.program.output(0)[..given * count]
+        Ok(&self.program.try_output(0)?[..given * count])
     }
 }

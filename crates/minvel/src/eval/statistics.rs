@@ -47,8 +47,8 @@ impl Statistics {
         options: &Options,
     ) -> Result<Self, DeviceError> {
         let mut gathering = Gathering::of(network, images.len(), stream, seed, options)?;
-        gathering.extend(images);
-        Ok(gathering.finish())
+        gathering.extend(images)?;
+        gathering.finish()
     }
 
     /// As [`Statistics::of`], of images in bytes.
@@ -61,9 +61,9 @@ impl Statistics {
     ) -> Result<Self, DeviceError> {
         let mut gathering = Gathering::of(network, images.len(), stream, seed, options)?;
         for part in images.chunks(AT_ONCE * gathering.pixels) {
-            gathering.extend(&intensities(part));
+            gathering.extend(&intensities(part))?;
         }
-        Ok(gathering.finish())
+        gathering.finish()
     }
 
     /// The distance of samples from these.
@@ -194,7 +194,7 @@ impl Gathering {
     }
 
     /// More images, one after another.
-    pub fn extend(&mut self, images: &[f32]) {
+    pub fn extend(&mut self, images: &[f32]) -> Result<(), DeviceError> {
         let size = self.at_once * self.pixels;
         let mut rest = images;
         while !rest.is_empty() {
@@ -202,16 +202,18 @@ impl Gathering {
             self.waiting.extend(now);
             rest = later;
             if self.waiting.len() == size {
-                self.flush();
+                self.flush()?;
             }
         }
+        Ok(())
     }
 
-    fn flush(&mut self) {
-        let features = self.extractor.features(&self.waiting).to_vec();
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        let features = self.extractor.features(&self.waiting)?.to_vec();
         self.count += self.waiting.len() / self.pixels;
         self.waiting.clear();
         self.send.send(features).expect("sums are waited for");
+        Ok(())
     }
 
     /// Images that went through the network so far.
@@ -220,13 +222,13 @@ impl Gathering {
     }
 
     /// The law of all features; it takes two images at least.
-    pub fn finish(mut self) -> Statistics {
+    pub fn finish(mut self) -> Result<Statistics, DeviceError> {
         if !self.waiting.is_empty() {
-            self.flush();
+            self.flush()?;
         }
         let Gathering { blank, send, scatter, count, .. } = self;
         drop(send);
         let law = scatter.join().expect("sums do not fail").normal();
-        Statistics { law, count, ..blank }
+        Ok(Statistics { law, count, ..blank })
     }
 }

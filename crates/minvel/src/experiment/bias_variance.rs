@@ -127,7 +127,7 @@ impl BiasVariance {
         let objective = mvl(self.training_step, Reduction::ControlVariate, true);
         let models = Models::train(&*objective, Data::Fresh(&law), &self.learning, self.iterations, seeds, desk)?;
         let fresh = points(&law, self.points + self.fresh_points, self.seed).split_off(2 * self.points);
-        let losses = models.scores(&fresh, self.seed, desk).iter().map(|s| s[0]).collect();
+        let losses = models.scores(&fresh, self.seed, desk)?.iter().map(|s| s[0]).collect();
         Ok(Learnt { models, losses })
     }
 
@@ -158,7 +158,7 @@ impl BiasVariance {
         Ok(Variants {
             antithetic: measured(models, mvl(step, antithetic, true), Law::Gaussian)?,
             rademacher: measured(&first, mvl(step, reduced, true), Law::Rademacher)?,
-            rounding: rounding(&first, &points, &objectives, sampling(ROUNDED, Law::Gaussian), desk),
+            rounding: rounding(&first, &points, &objectives, sampling(ROUNDED, Law::Gaussian), desk)?,
         })
     }
 }

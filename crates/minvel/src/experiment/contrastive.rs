@@ -157,7 +157,7 @@ impl Divergences {
     fn train(&self, method: Method, iterations: u32, data: &[f64], desk: &Desk) -> Result<Reached, Error> {
         let seeds = (self.seed, self.seeds);
         let models = Models::train(&*method.objective(), Data::Fixed(data), &self.learning, iterations, seeds, desk)?;
-        let scores = models.scores(data, self.seed, desk);
+        let scores = models.scores(data, self.seed, desk)?;
         let means = |k: usize| scores.iter().map(|s| s[k].mean).collect();
         Ok(Reached { exact: means(0), sliced: means(1) })
     }

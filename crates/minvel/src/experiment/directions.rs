@@ -151,15 +151,15 @@ impl Directions {
     }
 
     /// The fixed set of each seed, one after another.
-    fn fixed_set(&self, law: &Toy, setting: &Setting, desk: &Desk) -> Vec<f32> {
+    fn fixed_set(&self, law: &Toy, setting: &Setting, desk: &Desk) -> Result<Vec<f32>, Error> {
         if setting.samples == 0 {
-            return vec![];
+            return Ok(vec![]);
         }
         let g = Graph::new();
         let points = law.sample(&g, setting.samples, DATA).expect("mixtures can be sampled");
-        let mut program = g.compile::<f32>(&[points], &[], &desk.options(self.seeds));
-        program.run(&mut State::new(self.seeds), &[], Clock { seed: self.seed, step: 0 });
-        program.output(0).to_vec()
+        let mut program = g.try_compile::<f32>(&[points], &[], &desk.options(self.seeds))?;
+        program.try_run(&mut State::new(self.seeds), &[], Clock { seed: self.seed, step: 0 })?;
+        Ok(program.try_output(0)?.to_vec())
     }
 
     fn learn(&self, name: &str, desk: &Desk) -> Result<Learnt, Error> {
@@ -172,11 +172,11 @@ impl Directions {
         let schedule = self.schedule(setting.iterations);
         let optimiser = Optimiser { schedule, average: Some(self.average), ..Optimiser::rmsprop_tf(self.rate) };
         let updates = optimiser.minimise(loss, &energy::parameters(&model, &g));
-        let mut program = g.compile::<f32>(&[loss], &updates.updates, &desk.options(self.seeds));
+        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(self.seeds))?;
         let mut state = State::new(self.seeds);
         energy::initialise(&model, &mut state, self.seed);
         updates.initialise(&mut state);
-        let data = self.fixed_set(&law, setting, desk);
+        let data = self.fixed_set(&law, setting, desk)?;
         let trainer = Trainer::new(name, setting.iterations, self.seed);
         let training = trainer.run(&mut program, &mut state, &[("data", &data)], desk)?.all_finite()?;
 
@@ -184,9 +184,9 @@ impl Directions {
         let last = quality::parameters(&model, &state, "");
         Ok(Learnt {
             looks: training.looks,
-            last: judge.grades(&last, desk),
-            averaged: judge.grades(&quality::parameters(&model, &state, "/average"), desk),
-            log_densities: judge.log_densities(&last, &picture::points(&law), desk),
+            last: judge.grades(&last, desk)?,
+            averaged: judge.grades(&quality::parameters(&model, &state, "/average"), desk)?,
+            log_densities: judge.log_densities(&last, &picture::points(&law), desk)?,
         })
     }
 

@@ -90,7 +90,7 @@ impl Gaussian {
         let g = Graph::new();
         let a = g.scalar(self.precision);
         let losses = [Reduction::ControlVariate, Reduction::None].map(|r| self.rows(a, ROWS, step, r));
-        let mut program = g.compile::<f64>(&losses, &[], &desk.options(1));
+        let mut program = g.try_compile::<f64>(&losses, &[], &desk.options(1))?;
         let mut sampled = Sampled { reduced: Moments::default(), plain: Moments::default() };
         let rounds = self.samples.div_ceil(ROWS);
         desk.begin("samples", rounds as u64, 0);
@@ -98,9 +98,9 @@ impl Gaussian {
             desk.go_on()?;
             // Each step size has noise of its own, so that their errors are independent.
             let clock = Clock { seed: self.seed, step: (number * rounds + round) as u32 };
-            program.run(&mut State::new(1), &[], clock);
-            sampled.reduced.extend(program.output(0).iter().copied());
-            sampled.plain.extend(program.output(1).iter().copied());
+            program.try_run(&mut State::new(1), &[], clock)?;
+            sampled.reduced.extend(program.try_output(0)?.iter().copied());
+            sampled.plain.extend(program.try_output(1)?.iter().copied());
             desk.advance(round as u64 + 1, "");
         }
         desk.end();
@@ -115,7 +115,7 @@ impl Gaussian {
         let loss = self.rows(a, batch, step_size, Reduction::ControlVariate).mean_rows();
         let schedule = Schedule::Cosine { steps: iterations, floor: 0.0 };
         let updates = Optimiser { schedule, ..Optimiser::adam(rate) }.minimise(loss, &[a]);
-        let mut program = g.compile::<f32>(&[loss], &updates.updates, &desk.options(self.seeds));
+        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(self.seeds))?;
         let mut state = State::new(self.seeds);
         state.set("a", &[0.1], 1);
         updates.initialise(&mut state);

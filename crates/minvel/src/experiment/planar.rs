@@ -12,7 +12,7 @@ use crate::train::{Desk, Trainer};
 use crate::{Error, eval::Estimate};
 use minvel_engine::math::Real;
 use minvel_engine::optim::Optimiser;
-use minvel_engine::{Clock, Draw, Expr, Graph, State};
+use minvel_engine::{Clock, Device, Draw, Expr, Graph, Options, State};
 use serde::{Deserialize, Serialize};
 
 /// How a network is trained.
@@ -61,7 +61,7 @@ pub(super) fn network(hidden: usize) -> Mlp {
 pub(super) fn points(law: &dyn Energy, count: usize, seed: u64) -> Vec<f64> {
     let g = Graph::new();
     let sample = law.sample(&g, count, POINTS).expect("synthetic data can be sampled");
-    let mut program = g.compile::<f64>(&[sample], &[], &Default::default());
+    let mut program = g.compile::<f64>(&[sample], &[], &Options { device: Device::Cpu, ..Options::default() });
     program.run(&mut State::new(1), &[], Clock { seed, step: 0 });
     program.output(0).to_vec()
 }
@@ -92,7 +92,7 @@ impl Models {
         let loss = objective.loss(&|x| model.energy(x), x.into(), noise) / objective.scale();
         let optimiser = Optimiser::rmsprop_tf(learning.rate).minimise(loss, &energy::parameters(&model, &g));
         let updates = [optimiser.updates.as_slice(), &model.follow(&g)].concat();
-        let mut program = g.compile::<f32>(&[loss], &updates, &desk.options(seeds));
+        let mut program = g.try_compile::<f32>(&[loss], &updates, &desk.options(seeds))?;
         let mut state = State::new(seeds);
         energy::initialise(&model, &mut state, seed);
         optimiser.initialise(&mut state);
@@ -131,16 +131,16 @@ impl Models {
     }
 
     /// The mean over given points of J, exact, and of one sample of SSM each: for each seed.
-    pub fn scores(&self, points: &[f64], seed: u64, desk: &Desk) -> Vec<[Estimate; 2]> {
+    pub fn scores(&self, points: &[f64], seed: u64, desk: &Desk) -> Result<Vec<[Estimate; 2]>, Error> {
         let (g, model, rows) = (Graph::new(), self.energy(), points.len() / 2);
         let x = g.input_rows("x", rows, [2]);
         let objectives: [&dyn Objective; 2] = [&ScoreMatching::new(), &Sliced { reduced: false }];
         let noise = Noise::drawn(Law::Gaussian, NOISE);
         let losses = objectives.map(|o| o.rows(&|x| model.energy(x), x.into(), noise));
-        let mut program = g.compile::<f64>(&losses, &[], &desk.options(self.seeds));
-        program.run(&mut self.state(), &[("x", points)], Clock { seed, step: u32::MAX });
-        let own = |k: usize, r: usize| Estimate::of(program.output(k)[r * rows..][..rows].iter().copied());
-        (0..self.seeds).map(|r| [own(0, r), own(1, r)]).collect()
+        let mut program = g.try_compile::<f64>(&losses, &[], &desk.options(self.seeds))?;
+        program.try_run(&mut self.state(), &[("x", points)], Clock { seed, step: u32::MAX })?;
+        let both = program.try_output(0)?.chunks(rows).zip(program.try_output(1)?.chunks(rows));
+        Ok(both.map(|(exact, sliced)| [exact, sliced].map(|own| Estimate::of(own.iter().copied()))).collect())
     }
 }
 

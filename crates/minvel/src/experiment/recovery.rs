@@ -114,7 +114,7 @@ impl Recovery {
 
         desk.begin("judging", 3, 0);
         let fresh = known(self.fresh, "fresh");
-        let truth = log_densities(&*law, &fresh, m, desk);
+        let truth = log_densities(&*law, &fresh, m, desk)?;
         let divergence = |logs: Vec<f64>| Estimate::paired(&truth, &logs);
         let (own, kernels) = (model.log_density(&fresh, desk)?, model.log_anchor(&fresh, desk)?);
         desk.advance(1, "KL");
@@ -138,13 +138,13 @@ impl Recovery {
 }
 
 /// log p of a law at points.
-fn log_densities(law: &dyn Energy, points: &[f64], m: usize, desk: &Desk) -> Vec<f64> {
+fn log_densities(law: &dyn Energy, points: &[f64], m: usize, desk: &Desk) -> Result<Vec<f64>, Error> {
     let g = Graph::new();
     let x = g.input_rows("x", points.len() / m, [m]);
     let log_p = log_prob(law, x).expect("mixtures are normalised");
-    let mut program = g.compile::<f64>(&[log_p], &[], &desk.options(1));
-    program.run(&mut State::new(1), &[("x", points)], Clock { seed: 0, step: 0 });
-    program.output(0).to_vec()
+    let mut program = g.try_compile::<f64>(&[log_p], &[], &desk.options(1))?;
+    program.try_run(&mut State::new(1), &[("x", points)], Clock { seed: 0, step: 0 })?;
+    Ok(program.try_output(0)?.to_vec())
 }
 
 /// ∫q; flat space is cut off at twice the distance of the furthest point.

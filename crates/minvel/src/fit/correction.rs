@@ -139,7 +139,7 @@ impl Correction<'_> {
         let schedule = Schedule::Cosine { steps: learning.steps, floor: 0.0 };
         let optimiser = Optimiser { schedule, ..Optimiser::adam(learning.rate) };
         let updates = optimiser.minimise(loss + scale, &energy::parameters(&network, &g));
-        let mut program = g.compile::<f32>(&[loss], &updates.updates, &desk.options(*seeds));
+        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(*seeds))?;
         let mut state = State::new(*seeds);
         energy::initialise(&network, &mut state, *seed);
         silence(&network, &mut state);
@@ -148,8 +148,8 @@ impl Correction<'_> {
         let inputs: Vec<(&str, &[f32])> =
             ["points", "pull", "mobility", "draws"].into_iter().zip(inputs.iter().map(Vec::as_slice)).collect();
 
-        let mut judge = Judge::new(self, self.settings.objective, &network, validation, draws, desk);
-        let mut score = Judge::new(self, Goal::Likelihood, &network, validation, draws, desk);
+        let mut judge = Judge::new(self, self.settings.objective, &network, validation, draws, desk)?;
+        let mut score = Judge::new(self, Goal::Likelihood, &network, validation, draws, desk)?;
         let mut curves: Vec<Curve> = vec![];
         let start = judge.losses("look-0", &mut state, desk)?;
         let mut best: Vec<(f64, u32, State<f32>)> =
@@ -209,7 +209,14 @@ impl Judge {
     /// Noise drawn for each row.
     const ROUNDS: u32 = 8;
 
-    fn new(correction: &Correction, goal: Goal, network: &Mlp, rows: &Rows, draws: &[f64], desk: &Desk) -> Self {
+    fn new(
+        correction: &Correction,
+        goal: Goal,
+        network: &Mlp,
+        rows: &Rows,
+        draws: &[f64],
+        desk: &Desk,
+    ) -> Result<Self, Error> {
         let m = correction.manifold.ambient();
         let g = Graph::new();
         let (count, many) = (rows.mobility.len(), (draws.len() / m).min(20_000));
@@ -217,7 +224,7 @@ impl Judge {
         let anchor = g.input_rows("draws", many, [m]);
         let given = [given("points", &[m]), given("pull", &[m]), given("mobility", &[])];
         let loss = correction.loss(goal, network, given, anchor);
-        let program = g.compile::<f32>(&[loss], &[], &desk.options(correction.settings.seeds));
+        let program = g.try_compile::<f32>(&[loss], &[], &desk.options(correction.settings.seeds))?;
         let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
         let inputs = vec![
             ("points", single(&rows.points)),
@@ -226,7 +233,7 @@ impl Judge {
             ("draws", single(&draws[..many * m])),
         ];
         let noisy = goal != Goal::Likelihood;
-        Judge { program, inputs, rounds: if noisy { Self::ROUNDS } else { 1 } }
+        Ok(Judge { program, inputs, rounds: if noisy { Self::ROUNDS } else { 1 } })
     }
 
     /// Of each seed, under a name of its own; from the desk's checkpoint if there is one.
@@ -245,8 +252,8 @@ impl Judge {
         let mut sums = vec![0.0; state.replicas()];
         for step in 0..self.rounds {
             desk.go_on()?;
-            self.program.run(state, &inputs, Clock { seed: u64::MAX, step });
-            sums.iter_mut().zip(self.program.output(0)).for_each(|(s, x)| *s += *x as f64);
+            self.program.try_run(state, &inputs, Clock { seed: u64::MAX, step })?;
+            sums.iter_mut().zip(self.program.try_output(0)?).for_each(|(s, x)| *s += *x as f64);
         }
         Ok(sums.into_iter().map(|s| s / self.rounds as f64).collect())
     }
@@ -267,12 +274,18 @@ impl Averaged {
     pub const ROWS: usize = 4096;
 
     /// f, for so many points.
-    pub fn value(network: &Mlp, states: &[State<f32>], m: usize, count: usize, desk: &Desk) -> Self {
+    pub fn value(network: &Mlp, states: &[State<f32>], m: usize, count: usize, desk: &Desk) -> Result<Self, Error> {
         Self::of(states, m, 1, count, desk, |x| network.energy(x))
     }
 
     /// ∂f in the coordinates of the points.
-    pub fn derivative(network: &Mlp, states: &[State<f32>], m: usize, count: usize, desk: &Desk) -> Self {
+    pub fn derivative(
+        network: &Mlp,
+        states: &[State<f32>],
+        m: usize,
+        count: usize,
+        desk: &Desk,
+    ) -> Result<Self, Error> {
         Self::of(states, m, m, count, desk, |x| grad(network.energy(x), &[x])[0])
     }
 
@@ -283,11 +296,11 @@ impl Averaged {
         count: usize,
         desk: &Desk,
         value: impl for<'g> Fn(Expr<'g>) -> Expr<'g>,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let rows = Self::ROWS.min(count.max(1));
         let g = Graph::new();
-        let program = g.compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &desk.options(1));
-        Averaged { program, states: states.to_vec(), batch: vec![0f32; rows * m], m, width }
+        let program = g.try_compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &desk.options(1))?;
+        Ok(Averaged { program, states: states.to_vec(), batch: vec![0f32; rows * m], m, width })
     }
 
     /// The function at points, which count as rows of the open stage.
@@ -295,14 +308,14 @@ impl Averaged {
         let mut all = Vec::with_capacity(points.len() / self.m * self.width);
         for chunk in points.chunks(self.batch.len()) {
             desk.go_on()?;
-            all.extend(self.at_once(chunk));
+            all.extend(self.at_once(chunk)?);
             desk.worked(chunk.len() / self.m);
         }
         Ok(all)
     }
 
     /// The function at no more points than a batch.
-    pub fn at_once(&mut self, points: &[f64]) -> Vec<f64> {
+    pub fn at_once(&mut self, points: &[f64]) -> Result<Vec<f64>, Error> {
         // The last batch is filled up with its own first point.
         for (k, to) in self.batch.iter_mut().enumerate() {
             *to = (if k < points.len() { points[k] } else { points[k % self.m] }) as f32;
@@ -310,9 +323,9 @@ impl Averaged {
         let mut sums = vec![0.0; points.len() / self.m * self.width];
         let share = 1.0 / self.states.len() as f64;
         for state in &mut self.states {
-            self.program.run(state, &[("x", &self.batch)], Clock { seed: 0, step: 0 });
-            sums.iter_mut().zip(self.program.output(0)).for_each(|(s, f)| *s += share * *f as f64);
+            self.program.try_run(state, &[("x", &self.batch)], Clock { seed: 0, step: 0 })?;
+            sums.iter_mut().zip(self.program.try_output(0)?).for_each(|(s, f)| *s += share * *f as f64);
         }
-        sums
+        Ok(sums)
     }
 }

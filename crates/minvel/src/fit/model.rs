@@ -143,7 +143,7 @@ impl Model {
         if self.networks.is_empty() {
             return Ok(vec![0.0; points.len() / m]);
         }
-        Averaged::value(&self.network(), &self.networks, m, points.len() / m, desk).at(points, desk)
+        Averaged::value(&self.network(), &self.networks, m, points.len() / m, desk)?.at(points, desk)
     }
 
     fn network(&self) -> Mlp {
@@ -169,11 +169,11 @@ impl Model {
         let m = self.manifold.ambient();
         let points = self.standard.apply(points);
         let averaged = || Averaged::value(&self.network(), &self.networks, m, points.len() / m, desk);
-        let mut f = (self.share > 0.0).then(averaged);
+        let mut f = (self.share > 0.0).then(averaged).transpose()?;
         let (mut energy, mut anchor) = (vec![], vec![]);
         for points in points.chunks(Averaged::ROWS * m) {
             let logs = self.anchor.log_density_of(points, desk)?;
-            let f = f.as_mut().map_or_else(|| vec![0.0; logs.len()], |f| f.at_once(points));
+            let f = f.as_mut().map_or_else(|| Ok(vec![0.0; logs.len()]), |f| f.at_once(points))?;
             energy.extend(logs.iter().zip(&f).map(|(a, f)| self.share * f - a));
             anchor.extend(logs);
         }
@@ -211,16 +211,18 @@ impl Model {
         let points = self.standard.apply(points);
         let mut derivative = self.anchor.derivative(&points, desk)?;
         if self.share > 0.0 {
-            let mut slope = Averaged::derivative(&self.network(), &self.networks, m, points.len() / m, desk);
-            let slope = points.chunks(Averaged::ROWS * m).flat_map(|points| slope.at_once(points));
-            derivative.iter_mut().zip(slope).for_each(|(d, f)| *d -= self.share * f);
+            let mut slope = Averaged::derivative(&self.network(), &self.networks, m, points.len() / m, desk)?;
+            let batch = Averaged::ROWS * m;
+            for (points, derivative) in points.chunks(batch).zip(derivative.chunks_mut(batch)) {
+                derivative.iter_mut().zip(slope.at_once(points)?).for_each(|(d, f)| *d -= self.share * f);
+            }
         }
         let g = Graph::new();
         let rows = points.len() / m;
         let (x, d) = (g.input_rows("x", rows, [m]), g.input_rows("d", rows, [m]));
-        let mut program = g.compile::<f64>(&[self.manifold.gradient(x, d)], &[], &desk.options(1));
-        program.run(&mut State::new(1), &[("x", &points), ("d", &derivative)], Clock { seed: 0, step: 0 });
-        Ok((program.output(0).to_vec(), points))
+        let mut program = g.try_compile::<f64>(&[self.manifold.gradient(x, d)], &[], &desk.options(1))?;
+        program.try_run(&mut State::new(1), &[("x", &points), ("d", &derivative)], Clock { seed: 0, step: 0 })?;
+        Ok((program.try_output(0)?.to_vec(), points))
     }
 
     /// The points that the kernels stand on, in the units of the data.
@@ -273,7 +275,7 @@ impl Model {
             return Ok(Drawn { points: self.standard.undo(&points), acceptance: 1.0, moved: 1.0 });
         }
         let network = self.network();
-        let mut correction = Averaged::value(&network, &self.networks, m, count, desk);
+        let mut correction = Averaged::value(&network, &self.networks, m, count, desk)?;
         let mut f = correction.at(&points, desk)?;
         let mut coins = Stream::new(Key::new(seed, 1), 1);
         let mut moves = vec![0u64; count];

@@ -12,6 +12,7 @@ use crate::plot::learning::{self, Course};
 use crate::plot::{Axis, Bearings, Entry, Plot, Ranking, Scale};
 use crate::report::{Figure, Machine, Report, Row, Timing, Versions};
 use crate::train::Desk;
+use std::cell::RefCell;
 
 /// Samples for pair plots.
 const SAMPLES: usize = 2_000;
@@ -47,15 +48,18 @@ pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) ->
     let rows = model.rows_of_draws(SAMPLES);
     let draw = || model.sample(SAMPLES, model.settings().seed + 2, desk);
     let samples = desk.stage("samples", rows, "rows", draw)?.points;
-    // A stop leaves numbers that nobody sees: the figures are dropped.
+    // After a failure come numbers that nobody sees: the figures are dropped.
+    let failed = RefCell::new(None);
     let log_density = |points: &[f64]| {
         let rows = points.len() / model.manifold().ambient();
         let logs = desk.stage("figures", rows, "rows", || model.log_density(points, desk));
-        logs.unwrap_or_else(|_| vec![f64::NAN; rows])
+        logs.unwrap_or_else(|why| {
+            failed.replace(Some(why));
+            vec![f64::NAN; rows]
+        })
     };
     let figures = density::figures(&**model.manifold(), &log_density, data, &samples, look);
-    desk.go_on()?;
-    Ok(figures)
+    failed.into_inner().map_or(Ok(figures), Err)
 }
 
 /// The density with its data, scores, and learning curves.

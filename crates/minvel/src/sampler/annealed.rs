@@ -11,13 +11,14 @@
 
 use super::chains::STREAM;
 use super::{Adaptation, Divergence, Hamiltonian, Metropolis, Sampler, Schedule, Spot};
+use crate::Error;
 use crate::diagnostics::{log_mean_exp, weighted_sample_size};
 use crate::energy::Energy;
 use crate::eval::Estimate;
 use crate::flow::EnergyOf;
 use crate::manifold::Manifold;
 use minvel_engine::math::Real;
-use minvel_engine::{Clock, Expr, Graph, Options, Program, State};
+use minvel_engine::{Clock, DeviceError, Expr, Graph, Options, Program, State};
 use std::sync::Arc;
 
 /// How to go from the base law to a target.
@@ -83,7 +84,7 @@ impl Annealing {
         extra: EnergyOf<'_, 'g>,
         chains: usize,
         options: &Options,
-    ) -> Annealed<T> {
+    ) -> Result<Annealed<T>, DeviceError> {
         let manifold = self.sampler.manifold();
         let betas = self.betas();
         let rises: Vec<f64> = (0..betas.len()).map(|k| if k == 0 { 0.0 } else { betas[k] - betas[k - 1] }).collect();
@@ -134,13 +135,13 @@ impl Annealing {
             (pace.1, running),
             (first, watched),
         ];
-        Annealed {
+        Ok(Annealed {
             annealing: self.clone(),
             chains,
-            base: graph.compile(&[manifold.sample_base(graph, chains, STREAM)], &[], options),
-            arrive: graph.compile(&[], &[(kept.0, start.0), (kept.1, start.1)], options),
-            advance: graph.compile(&[], &updates, options),
-        }
+            base: graph.try_compile(&[manifold.sample_base(graph, chains, STREAM)], &[], options)?,
+            arrive: graph.try_compile(&[], &[(kept.0, start.0), (kept.1, start.1)], options)?,
+            advance: graph.try_compile(&[], &updates, options)?,
+        })
     }
 
     /// Log weights for log Z of an energy; in reverse from `points` of its law.
@@ -152,11 +153,11 @@ impl Annealing {
         parameters: &State<T>,
         points: Option<&[T]>,
         seed: u64,
-    ) -> Result<LogWeights, Divergence> {
+    ) -> Result<LogWeights, Error> {
         let graph = Graph::new();
         let manifold = self.sampler.manifold();
         let extra = |x| energy.energy(x) - manifold.base_energy(x);
-        self.compile(&graph, &extra, chains, options).run(&mut parameters.clone(), &[], points, seed)
+        self.compile(&graph, &extra, chains, options)?.run(&mut parameters.clone(), &[], points, seed)
     }
 }
 
@@ -177,22 +178,23 @@ impl<T: Real> Annealed<T> {
         inputs: &[(&str, &[T])],
         points: Option<&[T]>,
         seed: u64,
-    ) -> Result<LogWeights, Divergence> {
+    ) -> Result<LogWeights, Error> {
         let Annealing { reversed, step, adaptation, ref sampler, ref schedule, .. } = self.annealing;
         assert!(!reversed || points.is_some(), "annealing: the way back starts from points of the target");
         let (rows, m) = (self.chains, sampler.manifold().ambient());
         if points.is_none() {
-            self.base.run(state, &[], Clock { seed, step: 0 });
+            self.base.try_run(state, &[], Clock { seed, step: 0 })?;
         }
-        state.set("annealed.at", points.unwrap_or_else(|| self.base.output(0)), rows * m);
+        state.set("annealed.at", points.map_or_else(|| self.base.try_output(0), Ok)?, rows * m);
         state.set("annealed.extra", &vec![T::ZERO; rows], rows);
         state.set("annealed.extra_gradient", &vec![T::ZERO; rows * m], rows * m);
         state.set("annealed.log_weight", &vec![T::ZERO; rows], rows);
         state.set("annealed.first", &vec![-T::ONE; rows], rows);
         state.set("annealed.step", &[T::from_f64(step)], 1);
         state.set("annealed.running", &[T::from_f64(adaptation.target())], 1);
-        self.arrive.run(state, inputs, Clock { seed, step: 0 });
-        self.advance.run_steps(state, inputs, seed, 1..schedule.betas().len() as u32);
+        self.arrive.try_run(state, inputs, Clock { seed, step: 0 })?;
+        self.advance.try_run_steps(state, inputs, seed, 1..schedule.betas().len() as u32)?;
+        state.fetch()?;
         Divergence::noted(state, "annealed.first", rows)?;
         let numbers = |name| state.get(name).expect("set above").iter().map(|x| x.to_f64()).collect();
         Ok(LogWeights {

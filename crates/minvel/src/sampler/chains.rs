@@ -7,10 +7,11 @@
 //! **Checked by** tests/sampler_laws.rs.
 
 use super::{Adaptation, Divergence, Draws, Sampler, Spot};
+use crate::Error;
 use crate::energy::Energy;
 use crate::flow::EnergyOf;
 use minvel_engine::math::Real;
-use minvel_engine::{Clock, Graph, Options, Program, State};
+use minvel_engine::{Clock, DeviceError, Graph, Options, Program, State};
 use std::ops::Range;
 
 /// First of the streams that samplers use (they and their substreams); an energy may use those below.
@@ -57,7 +58,12 @@ impl Default for Chains {
 
 impl Chains {
     /// The programs of a sampler for an energy of the graph (which may have inputs of its own).
-    pub fn compile<'g, T: Real>(&self, graph: &'g Graph, sampler: &dyn Sampler, energy: EnergyOf<'_, 'g>) -> Walk<T> {
+    pub fn compile<'g, T: Real>(
+        &self,
+        graph: &'g Graph,
+        sampler: &dyn Sampler,
+        energy: EnergyOf<'_, 'g>,
+    ) -> Result<Walk<T>, DeviceError> {
         assert!(self.count > 0 && self.draws > 0 && self.thin > 0, "chains: {self:?} draws nothing");
         let options = Options { replicas: self.replicas, threads: self.threads, ..Options::default() };
         let (rows, m) = (self.count, sampler.manifold().ambient());
@@ -85,14 +91,14 @@ impl Chains {
         }
         let noted = Divergence::watch(first.like(-1.0), here, graph.step());
         let arrival = [(spot.energy, here.energy), (spot.gradient, here.gradient), (first, noted)];
-        Walk {
+        Ok(Walk {
             chains: self.clone(),
             ambient: m,
             tested: mean.is_some(),
-            base: graph.compile(&[base], &[], &options),
-            arrive: graph.compile(&[], &arrival, &options),
-            advance: graph.compile(mean.as_slice(), &updates, &options),
-        }
+            base: graph.try_compile(&[base], &[], &options)?,
+            arrive: graph.try_compile(&[], &arrival, &options)?,
+            advance: graph.try_compile(mean.as_slice(), &updates, &options)?,
+        })
     }
 
     /// Draws from the law of an energy whose parameters, if any, are in `parameters` (as many replicas as here).
@@ -101,9 +107,9 @@ impl Chains {
         sampler: &dyn Sampler,
         energy: &dyn Energy,
         parameters: &State<T>,
-    ) -> Result<Draws, Divergence> {
+    ) -> Result<Draws, Error> {
         let graph = Graph::new();
-        let mut walk = self.compile(&graph, sampler, &|x| energy.energy(x));
+        let mut walk = self.compile(&graph, sampler, &|x| energy.energy(x))?;
         walk.run(&mut parameters.clone(), &[], None)
     }
 }
@@ -121,19 +127,24 @@ pub struct Walk<T: Real> {
 impl<T: Real> Walk<T> {
     /// Puts the chains at given points (`[chains, m]`, or of all replicas), else at points of the base law, with the step
     /// size to start with.
-    pub fn start(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], points: Option<&[T]>) {
+    pub fn start(
+        &mut self,
+        state: &mut State<T>,
+        inputs: &[(&str, &[T])],
+        points: Option<&[T]>,
+    ) -> Result<(), DeviceError> {
         let clock = Clock { seed: self.chains.seed, step: 0 };
         let (rows, m) = (self.chains.count, self.ambient);
         if points.is_none() {
-            self.base.run(state, &[], clock);
+            self.base.try_run(state, &[], clock)?;
         }
-        state.set("chain.at", points.unwrap_or_else(|| self.base.output(0)), rows * m);
+        state.set("chain.at", points.map_or_else(|| self.base.try_output(0), Ok)?, rows * m);
         state.set("chain.energy", &vec![T::ZERO; rows], rows);
         state.set("chain.gradient", &vec![T::ZERO; rows * m], rows * m);
         state.set("chain.first", &vec![-T::ONE; rows], rows);
         state.set("chain.step", &[T::from_f64(self.chains.step)], 1);
         state.set("chain.running", &[T::from_f64(self.chains.adaptation.target())], 1);
-        self.arrive.run(state, inputs, clock);
+        self.arrive.try_run(state, inputs, clock)
     }
 
     /// Makes steps (numbers from 1 on, each only once), adapting ε or not.
@@ -143,42 +154,37 @@ impl<T: Real> Walk<T> {
         inputs: &[(&str, &[T])],
         steps: Range<u32>,
         adapting: bool,
-    ) -> Result<(), Divergence> {
+    ) -> Result<(), Error> {
         let flag = [if adapting { T::ONE } else { T::ZERO }];
         let mut all = inputs.to_vec();
         all.push(("chain.adapting", &flag));
-        self.advance.run_steps(state, &all, self.chains.seed, steps);
+        self.advance.try_run_steps(state, &all, self.chains.seed, steps)?;
         Divergence::noted(state, "chain.first", self.chains.count)
     }
 
     /// The acceptance of the last step, a mean for each replica; `None` where nothing is tested.
-    pub fn acceptance(&self) -> Option<&[T]> {
-        self.tested.then(|| self.advance.output(0))
+    pub fn acceptance(&self) -> Result<Option<&[T]>, DeviceError> {
+        self.tested.then(|| self.advance.try_output(0)).transpose()
     }
 
     /// Start, warm-up, draws.
-    pub fn run(
-        &mut self,
-        state: &mut State<T>,
-        inputs: &[(&str, &[T])],
-        points: Option<&[T]>,
-    ) -> Result<Draws, Divergence> {
+    pub fn run(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], points: Option<&[T]>) -> Result<Draws, Error> {
         let Chains { warm_up, draws, thin, replicas, count, .. } = self.chains;
         let shape = [draws as usize, replicas, count, self.ambient];
         let mut kept = Vec::with_capacity(shape.iter().product());
         let mut acceptance = vec![0.0; if self.tested { replicas } else { 0 }];
-        self.start(state, inputs, points);
+        self.start(state, inputs, points)?;
         self.advance(state, inputs, 1..warm_up + 1, true)?;
         for draw in 0..draws {
             let before = warm_up + draw * thin;
             self.advance(state, inputs, before + 1..before + thin + 1, false)?;
-            let at = state.get("chain.at").expect("set at the start");
+            let at = state.try_get("chain.at")?.expect("set at the start");
             kept.extend(at.iter().map(|x| x.to_f64()));
-            for (sum, last) in acceptance.iter_mut().zip(self.acceptance().unwrap_or_default()) {
+            for (sum, last) in acceptance.iter_mut().zip(self.acceptance()?.unwrap_or_default()) {
                 *sum += last.to_f64() / f64::from(draws);
             }
         }
-        let steps = state.get("chain.step").expect("set at the start").iter().map(|x| x.to_f64()).collect();
+        let steps = state.try_get("chain.step")?.expect("set at the start").iter().map(|x| x.to_f64()).collect();
         Ok(Draws { points: kept, shape, acceptance, steps })
     }
 }

@@ -6,6 +6,7 @@
 //! **Error.** That of [`Summary`]. **Checked by** tests/sampler_laws.rs, tests/sampler_moments.rs.
 
 use super::Spot;
+use crate::Error;
 use crate::diagnostics::Summary;
 use crate::eval::Estimate;
 use minvel_engine::math::Real;
@@ -45,11 +46,13 @@ impl Divergence {
     }
 
     /// The earliest trouble that was noted in a variable, if any.
-    pub(super) fn noted<T: Real>(state: &State<T>, name: &str, chains: usize) -> Result<(), Self> {
-        let first = state.get(name).expect("the variable was set before the first step");
+    pub(super) fn noted<T: Real>(state: &State<T>, name: &str, chains: usize) -> Result<(), Error> {
+        let first = state.try_get(name)?.expect("the variable was set before the first step");
         let steps = first.iter().enumerate().filter(|(_, step)| **step >= T::ZERO);
         match steps.min_by(|a, b| a.1.to_f64().total_cmp(&b.1.to_f64())) {
-            Some((i, step)) => Err(Divergence { step: step.to_f64() as u32, replica: i / chains, chain: i % chains }),
+            Some((i, step)) => {
+                Err(Divergence { step: step.to_f64() as u32, replica: i / chains, chain: i % chains }.into())
+            }
             None => Ok(()),
         }
     }

@@ -3,6 +3,10 @@
 use super::{Emitter, Ix, Spot};
 use crate::graph::{Id, Node};
 use crate::op::{Op, Window};
+use crate::random::Draw;
+
+/// Whole numbers up to this are the same in f32.
+const EXACT: usize = 1 << 24;
 
 impl Emitter<'_> {
     /// The value of a node that only moves entries.
@@ -122,11 +126,41 @@ impl Emitter<'_> {
         let (table, index) = (node.args[0], node.args[1]);
         let rank = self.shape(index).rank();
         let chosen = self.value(index, Spot { row: spot.row.clone(), dims: spot.dims[..rank].to_vec() });
-        // An index outside the table is a programmer's mistake; it must not read foreign memory all the same.
-        let last = self.shape(table).dims[0] - 1;
-        let entry = self.index(format!("min(max((int){chosen}, 0), {last})"));
+        let entry = self.entry(index, &chosen, self.shape(table).dims[0]);
+        let entry = self.index(entry);
         let dims = std::iter::once(entry).chain(spot.dims[rank..].iter().cloned()).collect();
         self.value(table, Spot { row: Ix::Number(0), dims })
+    }
+
+    /// The value of an index as an entry of a table: noted if it is outside, unless it cannot be.
+    pub fn entry(&self, index: Id, value: &str, len: usize) -> String {
+        match self.below(index) {
+            Some(bound) if bound <= len.min(EXACT) => format!("(int){value}"),
+            _ => format!("entry_({value}, {len}, clock)"),
+        }
+    }
+
+    /// A number that all values of a node are below, if it is known; none is negative then.
+    fn below(&self, id: Id) -> Option<usize> {
+        let node = &self.nodes[id as usize];
+        let whole = |bits: &u64| {
+            let exact = f64::from_bits(*bits);
+            let most = exact.max(f64::from(exact as f32)); // as it is in either precision
+            (exact >= 0.0 && most < EXACT as f64).then_some(most as usize + 1)
+        };
+        match &node.op {
+            Op::Fill(bits) => whole(bits),
+            Op::Table(all) => all.iter().map(whole).collect::<Option<Vec<_>>>()?.into_iter().max(),
+            Op::Random(Draw::Integer(n) | Draw::Permutation(n) | Draw::Epoch(n), _) => Some(*n as usize),
+            Op::Reshape | Op::Transpose(_) | Op::Broadcast | Op::Slice { .. } | Op::Collect | Op::Distribute => {
+                self.below(node.args[0])
+            }
+            Op::Concat { .. } => {
+                node.args.iter().map(|&a| self.below(a)).collect::<Option<Vec<_>>>()?.into_iter().max()
+            }
+            Op::StopGradient | Op::Pin => self.below(node.args[0]),
+            _ => None,
+        }
     }
 
     fn im2col(&mut self, window: &Window, node: &Node, spot: &Spot) -> String {

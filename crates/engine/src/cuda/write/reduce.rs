@@ -110,7 +110,8 @@ impl Writer<'_> {
                     let at = e.value(args[0], Spot { row: row.clone(), dims: dims.clone() });
                     dims.extend(out.dims[1..].iter().cloned());
                     let added = e.value(args[1], Spot { row, dims });
-                    format!("(int){at} == {} ? {added} : real(0)", out.dims[0].text())
+                    let entry = e.entry(args[0], &at, self.part.shape.dims[0]);
+                    format!("{entry} == {} ? {added} : real(0)", out.dims[0].text())
                 }
                 Over::Rank(_) => {
                     let dims = e.unravel(&k, &e.shape(args[0]).dims.clone());

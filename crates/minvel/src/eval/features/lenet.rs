@@ -16,7 +16,7 @@ use crate::train::{Checkpoint, Desk, Scalar, Trainer};
 use crate::{Error, data::catalogue};
 use minvel_engine::init::Init;
 use minvel_engine::optim::{Optimiser, Rule, Schedule};
-use minvel_engine::{Clock, Draw, Expr, Graph, Options, State, Window};
+use minvel_engine::{Clock, DeviceError, Draw, Expr, Graph, Options, State, Window};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ impl Lenet {
         let optimiser = Optimiser { schedule, ..Optimiser::new(Rule::Sgd { momentum: 0.9 }, 0.01) };
         let updates = optimiser.minimise(loss, &variables(&g));
         updates.initialise(&mut state);
-        let mut program = g.compile::<f32>(&[loss], &updates.updates, &desk.options(1));
+        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(1))?;
         let (images, labels) = (centred(&own.images), labels.collect::<Vec<f32>>());
         let inputs: [(&str, &[f32]); 2] = [("images", &images), ("labels", &labels)];
         Trainer::new("lenet", steps, seed).run(&mut program, &mut state, &inputs, desk)?.all_finite()?;
@@ -168,8 +168,8 @@ impl Lenet {
             schooling: *schooling,
             steps,
             data: train.images.sha256.clone(),
-            held_out_error: judged(&train.part(0..held_out)),
-            test_error: judged(test),
+            held_out_error: judged(&train.part(0..held_out))?,
+            test_error: judged(test)?,
         };
         Ok(Lenet { sha256: digest(&weights), weights, origin })
     }
@@ -203,7 +203,7 @@ impl Lenet {
     }
 
     /// Share of images that it takes for another digit, seen in grey as in its training.
-    pub fn error(&self, set: &Labelled, options: &Options) -> f64 {
+    pub fn error(&self, set: &Labelled, options: &Options) -> Result<f64, DeviceError> {
         error_share(&self.weights, set, options)
     }
 }
@@ -222,21 +222,21 @@ fn loss(g: &Graph, count: usize, batch: usize) -> Expr<'_> {
     (scores.logsumexp(-1) - right).mean_rows() + 5e-4 * 0.5 * decay
 }
 
-fn error_share(weights: &State<f32>, set: &Labelled, options: &Options) -> f64 {
+fn error_share(weights: &State<f32>, set: &Labelled, options: &Options) -> Result<f64, DeviceError> {
     let g = Graph::new();
     let scores = logits(hidden(g.input_rows("images", AT_ONCE, [PIXELS])));
-    let mut program = g.compile::<f32>(&[scores], &[], options);
+    let mut program = g.try_compile::<f32>(&[scores], &[], options)?;
     let (mut state, images) = (weights.clone(), centred(&set.images));
     let mut wrong = 0;
     for (part, labels) in images.chunks(AT_ONCE * PIXELS).zip(set.labels.chunks(AT_ONCE)) {
         let mut whole = part.to_vec();
         whole.resize(AT_ONCE * PIXELS, 0.0);
-        program.run(&mut state, &[("images", &whole)], Clock { seed: 0, step: 0 });
+        program.try_run(&mut state, &[("images", &whole)], Clock { seed: 0, step: 0 })?;
         let best = |scores: &[f32]| (0..CLASSES).max_by(|a, b| scores[*a].total_cmp(&scores[*b])).unwrap_or(0);
-        let said = program.output(0).chunks(CLASSES).map(best);
+        let said = program.try_output(0)?.chunks(CLASSES).map(best);
         wrong += said.zip(labels).filter(|(said, label)| *said != **label as usize).count();
     }
-    wrong as f64 / set.labels.len() as f64
+    Ok(wrong as f64 / set.labels.len() as f64)
 }
 
 /// SHA-256 of all weights in their order.

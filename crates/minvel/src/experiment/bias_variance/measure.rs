@@ -79,7 +79,7 @@ pub fn measure(
     let sliced: [Box<dyn Objective>; 2] = [false, true].map(|reduced| Box::new(Sliced { reduced }) as _);
     let all: Vec<&dyn Objective> = sliced.iter().chain(objectives).map(|o| &**o).collect();
     let outputs = losses(models, &all, x, Noise::drawn(sampling.law, NOISE));
-    let mut program = g.compile::<f64>(&outputs, &[], &desk.options(seeds));
+    let mut program = g.try_compile::<f64>(&outputs, &[], &desk.options(seeds))?;
 
     let repeated: Vec<f64> = points.chunks(2).flat_map(|x| x.repeat(each)).collect();
     let mut samples = vec![vec![vec![Samples::default(); count]; seeds]; outputs.len()];
@@ -88,11 +88,12 @@ pub fn measure(
     for round in 0..rounds {
         desk.go_on()?;
         let clock = Clock { seed: sampling.seed, step: sampling.number << 20 | round as u32 };
-        program.run(&mut state, &[("x", &repeated)], clock);
+        program.try_run(&mut state, &[("x", &repeated)], clock)?;
+        let found = (0..outputs.len()).map(|k| program.try_output(k)).collect::<Result<Vec<_>, _>>()?;
         for (k, of_models) in samples.iter_mut().enumerate() {
-            let pieces = of_models.iter_mut().flatten().zip(program.output(k).chunks(each));
+            let pieces = of_models.iter_mut().flatten().zip(found[k].chunks(each));
             for (i, (at_point, values)) in pieces.enumerate() {
-                let less = |k: usize| values.iter().zip(&program.output(k)[i * each..]).map(|(a, b)| a - b);
+                let less = |k: usize| values.iter().zip(&found[k][i * each..]).map(|(a, b)| a - b);
                 at_point[0].extend(values.iter().copied());
                 at_point[1].extend(less(0));
                 at_point[2].extend(less(1));
@@ -119,7 +120,7 @@ pub fn rounding(
     objectives: &[Box<dyn Objective>],
     sampling: Sampling,
     desk: &Desk,
-) -> Vec<Vec<Estimate>> {
+) -> Result<Vec<Vec<Estimate>>, Error> {
     let (rows, seeds) = (points.len() / 2 * sampling.noises, models.count());
     let all: Vec<&dyn Objective> = objectives.iter().map(|o| &**o).collect();
     let single: Vec<f32> = points.chunks(2).flat_map(|x| x.repeat(sampling.noises)).map(|x| x as f32).collect();
@@ -128,21 +129,22 @@ pub fn rounding(
     let g = Graph::new();
     let (x, noise) = (g.input_rows("x", rows, [2]), Noise::drawn(sampling.law, NOISE));
     let outputs = [losses(models, &all, x, noise), vec![noise.like(x)]].concat();
-    let mut rounded = g.compile::<f32>(&outputs, &[], &desk.options(seeds));
-    rounded.run(&mut models.state(), &[("x", &single)], clock);
+    let mut rounded = g.try_compile::<f32>(&outputs, &[], &desk.options(seeds))?;
+    rounded.try_run(&mut models.state(), &[("x", &single)], clock)?;
 
     let wide = |values: &[f32]| values.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
     let g = Graph::new();
     let [x, z] = ["x", "z"].map(|name| g.input_rows(name, rows, [2]));
-    let mut exact = g.compile::<f64>(&losses(models, &all, x, Noise::given(z)), &[], &desk.options(seeds));
-    let (x, z) = (wide(&single), wide(rounded.output(objectives.len())));
-    exact.run(&mut models.state(), &[("x", &x), ("z", &z)], clock);
+    let mut exact = g.try_compile::<f64>(&losses(models, &all, x, Noise::given(z)), &[], &desk.options(seeds))?;
+    let (x, z) = (wide(&single), wide(rounded.try_output(objectives.len())?));
+    exact.try_run(&mut models.state(), &[("x", &x), ("z", &z)], clock)?;
 
-    let squares = |k: usize, r: usize| {
-        let pairs = rounded.output(k)[r * rows..][..rows].iter().zip(&exact.output(k)[r * rows..]);
-        Estimate::of(pairs.map(|(a, b)| (f64::from(*a) - b).powi(2)))
+    let squares = |k: usize| {
+        let (rounded, exact) = (rounded.try_output(k)?.chunks(rows), exact.try_output(k)?.chunks(rows));
+        let square = |(a, b): (&f32, &f64)| (f64::from(*a) - b).powi(2);
+        Ok(rounded.zip(exact).map(|(a, b)| Estimate::of(a.iter().zip(b).map(square))).collect())
     };
-    (0..objectives.len()).map(|k| (0..seeds).map(|r| squares(k, r)).collect()).collect()
+    (0..objectives.len()).map(squares).collect()
 }
 
 /// The mean over models, with their scatter if there are several.

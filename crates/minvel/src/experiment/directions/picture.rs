@@ -4,7 +4,7 @@ use super::{Learnt, Setting};
 use crate::energy::{self, Toy};
 use crate::plot::{Axis, Curve, Dash, Lines, Map, Maps, Plot, Polar, Series, Shades};
 use crate::report::Figure;
-use minvel_engine::{Clock, Graph, Options, State};
+use minvel_engine::{Clock, Device, Graph, Options, State};
 use std::f64::consts::{PI, TAU};
 
 /// A setting and what it led to.
@@ -40,7 +40,7 @@ fn truth(law: &Toy) -> Vec<f32> {
     let m = law.manifold.ambient();
     let y = g.input_rows("y", points.len() / m, [m]);
     let log_p = energy::log_prob(law, y).expect("mixtures are normalised");
-    let mut program = g.compile::<f64>(&[log_p], &[], &Options::default());
+    let mut program = g.compile::<f64>(&[log_p], &[], &Options { device: Device::Cpu, ..Options::default() });
     program.run(&mut State::new(1), &[("y", &points)], Clock { seed: 0, step: 0 });
     program.output(0).iter().map(|&l| l as f32).collect()
 }

@@ -5,6 +5,7 @@
 //! **Error.** That of the quadrature, which falls exponentially for smooth densities: J and D_F, computed apart, agree to
 //! rounding. **Checked by** tests/experiment_directions.rs.
 
+use crate::Error;
 use crate::energy::{Energy, Mlp, Toy};
 use crate::eval::OnGrid;
 use crate::flow::{Law, Noise};
@@ -58,7 +59,7 @@ pub(super) fn parameters(model: &Mlp, trained: &State<f32>, suffix: &str) -> Sta
 
 impl Judge<'_> {
     /// The model of each replica.
-    pub fn grades(&self, parameters: &State<f64>, desk: &Desk) -> Vec<Quality> {
+    pub fn grades(&self, parameters: &State<f64>, desk: &Desk) -> Result<Vec<Quality>, Error> {
         let manifold = &self.law.manifold;
         let grid = manifold.grid(self.grid, 0.0).expect("circle and sphere have grids");
         let (nodes, seeds) = (grid.weights.len(), parameters.replicas());
@@ -70,11 +71,12 @@ impl Judge<'_> {
         let matching = ScoreMatching { manifold: Some(manifold.clone()) };
         // It is exact and takes no noise.
         let loss = matching.rows(&|y| self.model.energy(y), y.into(), Noise::drawn(Law::Gaussian, 0));
-        let mut program = g.compile::<f64>(&[-truth, -model, fisher, loss], &[], &desk.options(seeds));
-        program.run(&mut parameters.clone(), &[("y", &grid.points)], Clock { seed: 0, step: 0 });
+        let mut program = g.try_compile::<f64>(&[-truth, -model, fisher, loss], &[], &desk.options(seeds))?;
+        program.try_run(&mut parameters.clone(), &[("y", &grid.points)], Clock { seed: 0, step: 0 })?;
 
-        let own = |k: usize, seed: usize| &program.output(k)[seed * nodes..][..nodes];
-        (0..seeds)
+        let found = (0..4).map(|k| program.try_output(k)).collect::<Result<Vec<_>, _>>()?;
+        let own = |k: usize, seed: usize| &found[k][seed * nodes..][..nodes];
+        let qualities = (0..seeds)
             .map(|seed| {
                 let both = OnGrid::new(&grid.weights, own(0, seed), own(1, seed));
                 let mean = |f: &[f64]| (0..nodes).map(|i| grid.weights[i] * both.log_p[i].exp() * f[i]).sum::<f64>();
@@ -86,20 +88,21 @@ impl Judge<'_> {
                     log_error_anywhere: both.largest_log_error(f64::INFINITY),
                 }
             })
-            .collect()
+            .collect();
+        Ok(qualities)
     }
 
     /// log q of each replica at given points, normalised by the quadrature.
-    pub fn log_densities(&self, parameters: &State<f64>, points: &[f64], desk: &Desk) -> Vec<Vec<f32>> {
+    pub fn log_densities(&self, parameters: &State<f64>, points: &[f64], desk: &Desk) -> Result<Vec<Vec<f32>>, Error> {
         let manifold = &self.law.manifold;
         let grid = manifold.grid(self.grid, 0.0).expect("circle and sphere have grids");
         let (nodes, seeds) = (grid.weights.len(), parameters.replicas());
         let count = points.len() / manifold.ambient();
         let g = Graph::new();
         let y = g.input_rows("y", nodes + count, [manifold.ambient()]);
-        let mut program = g.compile::<f64>(&[-self.model.energy(y)], &[], &desk.options(seeds));
+        let mut program = g.try_compile::<f64>(&[-self.model.energy(y)], &[], &desk.options(seeds))?;
         let all = [&grid.points, points].concat();
-        program.run(&mut parameters.clone(), &[("y", &all)], Clock { seed: 0, step: 0 });
+        program.try_run(&mut parameters.clone(), &[("y", &all)], Clock { seed: 0, step: 0 })?;
 
         let learnt = |own: &[f64]| {
             let (on_grid, at_points) = own.split_at(nodes);
@@ -107,6 +110,6 @@ impl Judge<'_> {
             let log_z = on_grid[0] - normalised[0];
             at_points.iter().map(|l| (l - log_z) as f32).collect()
         };
-        program.output(0).chunks(nodes + count).map(learnt).collect()
+        Ok(program.try_output(0)?.chunks(nodes + count).map(learnt).collect())
     }
 }

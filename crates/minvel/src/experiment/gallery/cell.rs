@@ -123,7 +123,7 @@ impl Cell {
         let card = self.card(gallery, images.len() / self.pixels(), seed);
         let g = Graph::new();
         let lesson = learning.step(g.input_bytes("images", [images.len() / self.pixels(), self.pixels()]));
-        let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), &desk.options(seeds));
+        let mut program = g.try_compile::<f32>(&lesson.outputs, &lesson.updates(), &desk.options(seeds))?;
         let inputs = [("images", images)];
         let mut program = program.loaded(&[]).with_bytes(&inputs);
         let mut state = learning.start(seeds, seed);

@@ -57,12 +57,11 @@ impl Judging {
         }
         let (model, reference) = (cell.model()?, Statistics::read(reference)?);
         let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
-        let samples = views.samples(&mut state, self.samples);
+        let samples = views.samples(&mut state, self.samples)?;
         let mut distances = vec![];
         for own in samples.chunks(self.samples * cell.pixels()) {
             desk.go_on()?;
-            let own = Statistics::of(judge, own, Statistics::SAMPLES, self.seed, &desk.options(1));
-            let own = own.map_err(|why| Error::config(why.to_string()))?;
+            let own = Statistics::of(judge, own, Statistics::SAMPLES, self.seed, &desk.options(1))?;
             distances.push(reference.fid(&own));
             desk.advance((before + distances.len()) as u64, "");
         }

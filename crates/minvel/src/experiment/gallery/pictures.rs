@@ -68,17 +68,17 @@ impl Pictures {
         let pixels = cell.pixels();
         let shown = bytes(&gallery.shown(PAIRS, codec.model.decoder.likelihood)?);
         let codes = codec.encode(&shown, Reading::Draw(0), seed, desk)?;
-        let again = codec.decode(&codes, desk);
+        let again = codec.decode(&codes, desk)?;
         let pairs: Vec<u8> =
             shown.chunks(pixels).zip(again.chunks(pixels)).flat_map(|(a, b)| [a, b].concat()).collect();
         let paths = PATHS.min(shown.len() / pixels / 2);
         let (from, to) = shown.split_at(paths * pixels);
-        let sphere = (cell.settings.latent == "sphere:2").then(|| Album::of(&codec.decode(&globe(), desk)));
+        let sphere = (cell.settings.latent == "sphere:2").then(|| codec.decode(&globe(), desk)).transpose()?;
         Ok(Pictures {
-            samples: Album::of(&codec.sample(SAMPLES, seed, desk)),
+            samples: Album::of(&codec.sample(SAMPLES, seed, desk)?),
             reconstructions: Album::of(&pairs),
-            paths: Album::of(&codec.paths([from, &to[..paths * pixels]], POINTS, seed, desk)),
-            sphere,
+            paths: Album::of(&codec.paths([from, &to[..paths * pixels]], POINTS, seed, desk)?),
+            sphere: sphere.as_deref().map(Album::of),
         })
     }
 

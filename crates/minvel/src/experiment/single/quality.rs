@@ -42,7 +42,7 @@ pub(super) fn reconstruction(
         for replica in 0..seeds {
             let mut codec = cell.codec(&folder, replica)?;
             let codes = codec.encode(&shown, Reading::Draw(0), seed, desk)?;
-            let again = codec.decode(&codes, desk);
+            let again = codec.decode(&codes, desk)?;
             let pairs = shown.chunks(pixels).zip(again.chunks(pixels));
             squares.push(
                 pairs.map(|(a, b)| squared(a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b)))).collect(),

@@ -1,0 +1,91 @@
+//! A GPU that fails in the middle of the work ends it with a message and exit status 3, and `--resume` goes on to the same bits.
+//!
+//! Needs the emulated card, which fails on request: `crates/engine/emulator/run cargo test --release -p minvel-cli --test device`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Whether the card is the emulated one; if not, says that a test is skipped.
+fn emulated(test: &str) -> bool {
+    let cards = minvel::cards().unwrap_or_default();
+    let there = cards.first().is_some_and(|card| card.name == "emulated card");
+    if !there {
+        eprintln!("SKIPPED {test}: needs the emulated card (crates/engine/emulator/run)");
+    }
+    there
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("minvel-device-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    path
+}
+
+fn minvel(arguments: &[&str], fault: Option<(&str, &str)>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minvel"));
+    command.arg("reproduce").args(arguments).args(["--save-every", "0", "--threads", "1"]).envs(fault);
+    command.output().expect("the program starts")
+}
+
+fn begin(out: &Path, fault: Option<(&str, &str)>) -> Output {
+    const SETTINGS: [&str; 10] = [
+        "--quick",
+        "--device",
+        "cuda",
+        "--seeds",
+        "2",
+        "--set",
+        "samples=20_000",
+        "--set",
+        "step_sizes=[1e-2]",
+        "--set=learning.iterations=60",
+    ];
+    minvel(&[&["gaussian", "--out", out.to_str().expect("a plain name")][..], &SETTINGS].concat(), fault)
+}
+
+/// Everything a reader sees but the times.
+fn rows(out: &Path) -> String {
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("report.json")).unwrap()).unwrap();
+    serde_json::to_string(&(&report["rows"], &report["figures"], &report["config"])).unwrap()
+}
+
+#[test]
+fn a_gpu_that_fails_half_way_is_told_and_the_run_goes_on_to_the_same_bits() {
+    if !emulated("a GPU that fails half-way") {
+        return;
+    }
+    let whole = folder("whole");
+    assert!(begin(&whole, None).status.success());
+    // In the middle of the training; when it is to begin; while the card is full.
+    let faults = [("EMULATOR_FAIL", "kernel:40"), ("EMULATOR_FAIL", "cuGraphLaunch:2"), ("EMULATOR_MEMORY", "600000")];
+    for fault in faults {
+        let out = folder("failed");
+        let Output { status, stderr, .. } = begin(&out, Some(fault));
+        let said = String::from_utf8_lossy(&stderr);
+        assert_eq!(status.code(), Some(3), "{fault:?}: {said}");
+        assert!(!said.contains("panicked") && said.contains("--device cpu"), "{fault:?}: {said}");
+        let what = if fault.0 == "EMULATOR_MEMORY" { "out of memory" } else { "the GPU failed" };
+        assert!(said.contains(what) && said.contains(&format!("--resume {}", out.display())), "{fault:?}: {said}");
+        let resumed = minvel(&["--resume", out.to_str().expect("a plain name"), "--device", "cuda"], None);
+        assert!(resumed.status.success(), "{fault:?}: {}", String::from_utf8_lossy(&resumed.stderr));
+        assert_eq!(rows(&out), rows(&whole), "{fault:?}");
+        std::fs::remove_dir_all(out).expect("a temporary folder");
+    }
+    std::fs::remove_dir_all(whole).expect("a temporary folder");
+}
+
+#[test]
+fn an_unknown_device_in_the_environment_is_bad_input() {
+    let run =
+        Command::new(env!("CARGO_BIN_EXE_minvel")).arg("devices").env("MINVEL_DEVICE", "abacus").output().unwrap();
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    assert!(said.contains("MINVEL_DEVICE") && said.contains("abacus") && !said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn the_help_names_the_exit_status_of_a_device_that_fails() {
+    let run = Command::new(env!("CARGO_BIN_EXE_minvel")).arg("--help").output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(said.lines().any(|line| line.trim().starts_with("3 ") && line.contains("--resume")), "{said}");
+}

@@ -1,0 +1,38 @@
+//! How large a program may be, so that nothing that is multiplied or added while it is planned leaves a `usize`.
+
+use crate::device::DeviceError;
+use crate::expr::Expr;
+use crate::graph::{Graph, Id};
+use crate::shape::Shape;
+
+/// Rows and lanes that are stored beside those of the data: tiles and pitches are rounded up, and sums have partial results.
+const BESIDE: u128 = 128;
+
+/// An error unless all values of a program together, of all replicas, padded and copied once or twice, could be counted in bytes.
+///
+/// A plan stores each value at most a few times, so every offset, distance and total of it is far below `usize::MAX`: the
+/// arithmetic of `cpu` and `cuda` relies on this. Whether there is as much memory shows when it is asked for.
+pub(crate) fn check(
+    graph: &Graph,
+    outputs: &[Expr],
+    updates: &[(Expr, Expr)],
+    replicas: usize,
+) -> Result<(), DeviceError> {
+    let nodes = graph.nodes();
+    let mut live = vec![false; nodes.len()];
+    let roots = outputs.iter().chain(updates.iter().flat_map(|(variable, value)| [variable, value]));
+    let mut open: Vec<Id> = roots.map(|e| e.id).collect();
+    let mut total: u128 = 0;
+    while let Some(id) = open.pop() {
+        if !std::mem::replace(&mut live[id as usize], true) {
+            let node = &nodes[id as usize];
+            total += entries(&node.shape) * replicas as u128;
+            open.extend(&node.args);
+        }
+    }
+    if total <= Shape::LIMIT as u128 { Ok(()) } else { Err(DeviceError::no_room(None)) }
+}
+
+fn entries(shape: &Shape) -> u128 {
+    (shape.features().max(1) as u128) * (shape.rows.unwrap_or(1) as u128 + BESIDE)
+}
