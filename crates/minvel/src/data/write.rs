@@ -1,7 +1,8 @@
 //! Writing tables: CSV, TSV (both also in gzip), Parquet and NPY, by the name of the file.
 
-use super::table::{Column, Options, Table};
+use super::table::{Column, Options, Table, unpacked};
 use super::text::{Form, Records, fields, form, pointed};
+use crate::limits::Bounded;
 use crate::{Error, file};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -96,11 +97,11 @@ fn name_all(mut columns: Vec<Column>) -> Vec<Column> {
 /// The text of a file with further fields on each line.
 fn extended(source: &Path, options: &Options, delimiter: char, more: &[Column]) -> Result<String, Error> {
     let file = File::open(source).map_err(|e| Error::file(source, "read", e))?;
-    let mut raw = BufReader::new(file);
+    let mut raw = Bounded::new(BufReader::new(file));
     let zipped = raw.fill_buf().map_err(|e| Error::file(source, "read", e))?.starts_with(&[0x1f, 0x8b]);
     let mut inside;
     let bytes: &mut dyn BufRead = if zipped {
-        inside = BufReader::new(flate2::bufread::MultiGzDecoder::new(raw));
+        inside = unpacked(raw);
         &mut inside
     } else {
         &mut raw
