@@ -9,6 +9,7 @@
 mod checkpoint;
 mod desk;
 
+pub(crate) use checkpoint::check_header;
 pub use checkpoint::{Checkpoint, Scalar};
 pub use desk::{Desk, Observer, Silent, Stop};
 
