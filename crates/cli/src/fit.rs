@@ -193,9 +193,10 @@ fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Er
     for assignment in flags.iter().flatten().chain(&arguments.set) {
         config.set(assignment)?;
     }
-    Settings::check(&config)?;
+    let settings = Settings::check(&config)?;
     let path = locate(name)?;
     let dataset = read(&path, &arguments.reading, arguments.distinct)?;
+    settings.check_room(&*dataset.manifold, dataset.rows())?;
     let stem = Path::new(name).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
     let folder = arguments.out.clone().unwrap_or_else(|| place::free(&format!("fit-{stem}")));
     let asked = Asked {

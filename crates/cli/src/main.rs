@@ -24,6 +24,7 @@ mod stop;
 mod train;
 
 use clap::{Parser, Subcommand};
+use minvel::Limits;
 use std::process::ExitCode;
 
 /// Learn energies from data by minimum velocity learning.
@@ -37,6 +38,9 @@ Begin with:
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// The most memory that a file may take when it is read, as 500M or 16G; a picture may take half of it.
+    #[arg(long, value_name = "SIZE", global = true, default_value = "4G")]
+    max_size: Limits,
 }
 
 #[derive(Subcommand)]
@@ -70,6 +74,7 @@ enum Failure {
 fn main() -> ExitCode {
     // clap itself prints and exits with 2 for arguments it cannot read, with 0 for --help and --version
     let arguments = Arguments::parse();
+    arguments.max_size.set();
     let outcome = match arguments.command {
         Command::Fit(arguments) => fit::run(*arguments),
         Command::Score(arguments) => score::run(&arguments),
