@@ -225,9 +225,10 @@ fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(Folder, Asked, Config,
     for assignment in flags.iter().flatten().chain(&arguments.set) {
         config.set(assignment)?;
     }
-    Settings::check(&config)?;
+    let settings = Settings::check(&config)?;
     let input = locate(name)?;
     let dataset = read(&input, &arguments.reading, arguments.distinct, desk)?;
+    settings.check_room(&*dataset.manifold, dataset.rows())?;
     let stem = if input == Input::Standard { "input" } else { name };
     let stem = Path::new(stem).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
     let folder = arguments.out.clone().unwrap_or_else(|| place::free(&format!("fit-{stem}")));

@@ -32,7 +32,7 @@ mod target;
 mod train;
 
 use clap::{Parser, Subcommand};
-use minvel::DeviceErrorKind;
+use minvel::{DeviceErrorKind, Limits};
 use std::process::ExitCode;
 
 /// Learn energies from data by minimum velocity learning.
@@ -54,6 +54,9 @@ Exit status:
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// The most memory that a file may take when it is read, as 500M or 16G; a picture may take half of it.
+    #[arg(long, value_name = "SIZE", global = true, default_value = "4G")]
+    max_size: Limits,
 }
 
 #[derive(Subcommand)]
@@ -110,9 +113,10 @@ fn main() -> ExitCode {
     // clap itself prints and exits with 2 for arguments it cannot read, with 0 for --help and --version
     let arguments = Arguments::parse();
     if let Err(why) = minvel::Device::from_environment() {
-        eprintln!("error: {why}");
+        note!("error: {why}");
         return ExitCode::from(2);
     }
+    arguments.max_size.set();
     let outcome = match arguments.command {
         Command::Fit(arguments) => fit::run(*arguments),
         Command::Score(arguments) => score::run(&arguments),

@@ -31,10 +31,9 @@ pub fn claim(folder: &Path, asked: &impl Serialize) -> Result<(), Error> {
 pub fn asked<T: DeserializeOwned>(folder: &Path, kind: &str) -> Result<T, Error> {
     let path = folder.join(ASKED);
     let nothing = || Error::content(folder, format!("there is no {kind} to go on with (no {ASKED})"));
-    let bytes = file::read_if_there(&path)?.ok_or_else(nothing)?;
+    let text = file::read_text_if_there(&path)?.ok_or_else(nothing)?;
     let other = "was it begun by another command? `minvel fit --resume` goes on with fits, `minvel reproduce --resume` with others";
-    serde_json::from_slice(&bytes)
-        .map_err(|e| Error::content(&path, format!("does not tell of a {kind} ({e}); {other}")))
+    serde_json::from_str(&text).map_err(|e| Error::content(&path, format!("does not tell of a {kind} ({e}); {other}")))
 }
 
 /// Says how the user resumes work in a folder, in case it is interrupted from now on.

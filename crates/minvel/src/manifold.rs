@@ -198,6 +198,15 @@ const FAMILIES: [(&str, Family); 6] = [
     ("so3", Family::Single(|| Arc::new(So3))),
 ];
 
+/// The most numbers of a point: a table has no more columns.
+const MOST_NUMBERS: usize = 1 << 16;
+
+/// How many products may stand inside each other.
+const DEEPEST: usize = 16;
+
+/// The longest name: 256 factors need less.
+const LONGEST_NAME: usize = 1 << 13;
+
 /// The manifold of a name: the inverse of `Display`.
 ///
 /// ```
@@ -207,19 +216,32 @@ const FAMILIES: [(&str, Family); 6] = [
 /// assert!(minvel::manifold::parse("sphere").unwrap_err().contains("sphere:2"));
 /// ```
 pub fn parse(name: &str) -> Result<Arc<dyn Manifold>, String> {
+    match name.len() {
+        0..=LONGEST_NAME => parse_inside(name, 0),
+        length => Err(format!("the name of the manifold has {length} bytes: at most {LONGEST_NAME} are read")),
+    }
+}
+
+/// The manifold of a name that stands inside so many products.
+fn parse_inside(name: &str, depth: usize) -> Result<Arc<dyn Manifold>, String> {
     let name = name.trim();
     if let Some(inside) = name.strip_prefix("product") {
+        if depth == DEEPEST {
+            return Err(format!("products stand more than {DEEPEST} deep inside each other: write one of all factors"));
+        }
         let inside = inside.trim().strip_prefix('(').and_then(|i| i.strip_suffix(')'));
         let inside = inside.ok_or(format!("`{name}`: a product is written product(sphere:2,torus:1)"))?;
         let factors: Vec<Arc<dyn Manifold>> = split_at_commas(inside)
             .map_err(|why| format!("`{name}`: {why}"))?
             .into_iter()
-            .map(parse)
+            .map(|factor| parse_inside(factor, depth + 1))
             .collect::<Result<_, _>>()?;
         let count: usize = factors.iter().map(|m| m.charts()).sum();
-        return match count {
-            0..=256 => Ok(Arc::new(Product::new(factors))),
-            _ => Err(format!("a product has at most 256 factors, not {count}")),
+        let numbers: usize = factors.iter().map(|m| m.ambient()).sum();
+        return match (count, numbers) {
+            (257.., _) => Err(format!("a product has at most 256 factors, not {count}")),
+            (_, 0..=MOST_NUMBERS) => Ok(Arc::new(Product::new(factors))),
+            _ => Err(format!("points of the product have {numbers} numbers: at most {MOST_NUMBERS} are possible")),
         };
     }
     let (family, dimension) = match name.split_once(':') {
@@ -228,7 +250,8 @@ pub fn parse(name: &str) -> Result<Arc<dyn Manifold>, String> {
     };
     match (FAMILIES.iter().find(|(known, _)| *known == family), dimension) {
         (Some((_, Family::OfDimension(make))), Some(n)) => match n.parse() {
-            Ok(n) if n >= 1 => Ok(make(n)),
+            Ok(n @ 1..MOST_NUMBERS) => Ok(make(n)),
+            Ok(MOST_NUMBERS..) => Err(format!("`{name}`: the dimension is at most {}", MOST_NUMBERS - 1)),
             _ => Err(format!("`{name}`: the dimension is a whole number of at least 1, as in {family}:2, not `{n}`")),
         },
         (Some((_, Family::OfDimension(_))), None) => Err(format!("`{name}` needs its dimension, as in {family}:2")),

@@ -230,7 +230,17 @@ impl Report {
     /// The truth, read back.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = file::read_text(path)?;
-        serde_json::from_str(&text).map_err(|e| Error::content(path, format!("this is not a report: {e}")))
+        let report: Report =
+            serde_json::from_str(&text).map_err(|e| Error::content(path, format!("this is not a report: {e}")))?;
+        // names become those of files, which must lie in the folder of the report
+        let is_plain = |name: &str| Path::new(name).file_name().is_some_and(|own| own == name) && !name.contains('\\');
+        match report.figures.iter().find(|figure| !is_plain(&figure.name)) {
+            Some(figure) => {
+                let what = format!("figure `{}` has a name that is not one of a file in this folder", figure.name);
+                Err(Error::content(path, what))
+            }
+            None => Ok(report),
+        }
     }
 
     /// As Markdown; pictures are the PNG files beside it.

@@ -11,6 +11,7 @@ mod desk;
 mod kept;
 mod rows;
 
+pub(crate) use checkpoint::check_header;
 pub use checkpoint::{Checkpoint, Scalar};
 pub use desk::{Desk, Observer, Silent, Stop};
 pub(crate) use kept::{Fingerprint, lists};

@@ -8,6 +8,8 @@ use minvel::data::folder::{self, Folder, Framing, Pictures};
 use scratch::Scratch;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A PNG file of samples as they are.
 fn png(width: u32, height: u32, color: png::ColorType, depth: png::BitDepth, samples: &[u8]) -> Vec<u8> {
@@ -102,6 +104,26 @@ fn pictures_come_in_the_order_of_their_files_and_bad_ones_are_named() {
     // a reader that stops early is not waited for by threads that have nowhere to put their pictures
     let mut first = Pictures::new(paths, 4, |p| Ok(p.height));
     assert_eq!(first.next().unwrap().unwrap(), 200);
+}
+
+/// One picture that takes long let all others pile up behind it, decoded.
+#[test]
+fn a_slow_picture_does_not_let_the_others_pile_up() {
+    let scratch = Scratch::new("pile");
+    (0..200).for_each(|i| drop(scratch.file(&format!("{i:03}.png"), grid(4, 4, i as u8))));
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = made.clone();
+    let mut pictures = Pictures::new(folder::list(&scratch.path("")).unwrap(), 2, move |p| {
+        if p.pixels[2] == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+        }
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok(p.pixels[2])
+    });
+    assert_eq!(pictures.next().unwrap().unwrap(), 0);
+    // eight for each thread, the first among them, and what came in since
+    assert!(made.load(Ordering::SeqCst) <= 18, "{}", made.load(Ordering::SeqCst));
+    assert_eq!(pictures.map(Result::unwrap).collect::<Vec<u8>>(), (1..200).collect::<Vec<u8>>());
 }
 
 #[test]

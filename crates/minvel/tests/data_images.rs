@@ -47,8 +47,9 @@ fn a_bad_file_is_named_with_what_is_wrong() {
         ("floats", packed(13, &[1, 1, 1], &[0; 4]), "no bytes"),
         ("header", good[..10].to_vec(), "cut off in its header"),
         ("short", good[..good.len() - 1].to_vec(), "is cut off: its header says 2 × 2 × 2 bytes, and 7 follow"),
-        ("long", [&good[..], &[1]].concat(), "is too long: its header says 2 × 2 × 2 bytes, and 9 follow"),
-        ("huge", packed(8, &[u32::MAX; 3], &[0; 8]), "is cut off"),
+        ("long", [&good[..], &[1]].concat(), "is too long: its header says 2 × 2 × 2 bytes, and more follow"),
+        ("huge", packed(8, &[u32::MAX; 3], &[0; 8]), "would take 15.9 EiB of memory"),
+        ("large", packed(8, &[1000; 3], &[0; 8]), "is cut off"),
         ("flat", packed(8, &[4, 0, 2], &[]), "images of 0 × 2 pixels"),
         ("half.gz", gzip(&good)[..20].to_vec(), "damaged or cut off"),
     ];

@@ -42,6 +42,26 @@ fn wrong_names_are_explained() {
     }
 }
 
+/// Names come from files of strangers too: a deep one overflowed the stack, and a large one asked for all memory.
+#[test]
+fn names_have_a_depth_and_a_size() {
+    let nested = |depth: usize| format!("{}torus:1{}", "product(".repeat(depth), ")".repeat(depth));
+    assert_eq!(parse(&nested(16)).unwrap().ambient(), 1);
+    assert!(parse(&nested(17)).unwrap_err().contains("more than 16 deep"), "{}", nested(17));
+    assert!(parse(&nested(200_000)).unwrap_err().contains("at most 8192 are read"));
+    assert!(parse(&"(".repeat(8000)).unwrap_err().contains("is not a manifold"));
+    for name in ["euclidean:99999999999", "sphere:65536", "torus:18446744073709551615"] {
+        assert!(parse(name).unwrap_err().contains("the dimension is at most 65535"), "{name}");
+    }
+    assert!(parse("torus:18446744073709551616").unwrap_err().contains("a whole number"));
+    assert_eq!(parse("sphere:65535").unwrap().ambient(), 65536);
+    let wide = format!("product({})", ["euclidean:60000"; 3].join(","));
+    assert!(parse(&wide).unwrap_err().contains("180000 numbers: at most 65536 are possible"));
+    let many = |count: usize| format!("product({})", vec!["so3"; count].join(","));
+    assert_eq!(parse(&many(256)).unwrap().dim(), 768);
+    assert!(parse(&many(257)).unwrap_err().contains("at most 256 factors, not 257"));
+}
+
 #[test]
 fn points_off_the_manifold_are_explained() {
     let product = parse("product(sphere:1,hyperbolic:2)").unwrap();

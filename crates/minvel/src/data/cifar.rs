@@ -37,7 +37,7 @@ fn read(folder: Option<&Path>, part: &str, batches: &[&str]) -> Result<Labelled,
     let mut last = folder.clone();
     for batch in batches {
         last = file_of(&folder, batch)?;
-        let bytes = std::fs::read(&last).map_err(|e| Error::file(&last, "read", e))?;
+        let bytes = file::read(&last)?;
         hash.update(&bytes);
         let wrong = |what| Error::content(&last, what);
         match last.extension().is_some_and(|e| e == "bin") {

@@ -4,19 +4,18 @@
 //! be read is named and left out. What was decoded is kept under a name that depends on the
 //! files (paths, lengths, times of change) and on the framing. **Checked by** tests/data_folder.rs.
 
+mod ahead;
+
+pub use ahead::Pictures;
+
 use super::{Images, Picture, catalogue, hexadecimal};
 use crate::{Error, file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread::JoinHandle;
 use std::time::UNIX_EPOCH;
 
 /// Endings of the files that are read.
@@ -53,75 +52,6 @@ pub fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     paths.sort();
     Ok(paths)
-}
-
-/// Pictures that are decoded, and made into something, by several threads while earlier ones are used; in the order of
-/// their files.
-pub struct Pictures<T> {
-    ready: Option<Receiver<(usize, Result<T, Skipped>)>>,
-    early: BTreeMap<usize, Result<T, Skipped>>,
-    next: usize,
-    workers: Vec<JoinHandle<()>>,
-}
-
-/// Pictures that wait for their turn, for each thread.
-const AHEAD: usize = 8;
-
-impl<T: Send + 'static> Pictures<T> {
-    /// Of these files; what cannot be made of a picture is an error, in words.
-    pub fn new(
-        paths: Vec<PathBuf>,
-        threads: usize,
-        make: impl Fn(Picture) -> Result<T, String> + Send + Sync + 'static,
-    ) -> Self {
-        let (send, ready) = sync_channel(AHEAD * threads.max(1));
-        let (paths, make, taken) = (Arc::new(paths), Arc::new(make), Arc::new(AtomicUsize::new(0)));
-        let work = || {
-            let (send, paths, make, taken) = (send.clone(), paths.clone(), make.clone(), taken.clone());
-            std::thread::spawn(move || {
-                while let Some((i, path)) =
-                    Some(taken.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, paths.get(i)?)))
-                {
-                    // nobody reads any more
-                    if send.send((i, open(path, &*make))).is_err() {
-                        return;
-                    }
-                }
-            })
-        };
-        let workers = (0..threads.max(1)).map(|_| work()).collect();
-        Pictures { ready: Some(ready), early: BTreeMap::new(), next: 0, workers }
-    }
-}
-
-fn open<T>(path: &Path, make: &dyn Fn(Picture) -> Result<T, String>) -> Result<T, Skipped> {
-    let decode = || {
-        let bytes = std::fs::read(path).map_err(|e| format!("cannot be read ({e})"))?;
-        make(Picture::decode(&bytes)?)
-    };
-    // a decoder that panics on a damaged file costs one picture
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode));
-    outcome.unwrap_or_else(|_| Err("is damaged".into())).map_err(|why| Skipped { path: path.to_path_buf(), why })
-}
-
-impl<T> Iterator for Pictures<T> {
-    type Item = Result<T, Skipped>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.early.contains_key(&self.next) {
-            let (i, picture) = self.ready.as_ref()?.recv().ok()?;
-            self.early.insert(i, picture);
-        }
-        self.next += 1;
-        self.early.remove(&(self.next - 1))
-    }
-}
-
-impl<T> Drop for Pictures<T> {
-    fn drop(&mut self) {
-        self.ready = None;
-        self.workers.drain(..).for_each(|worker| drop(worker.join()));
-    }
 }
 
 /// How pictures come to one size: the middle is cut out, then scaled.

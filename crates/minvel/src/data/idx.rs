@@ -5,11 +5,11 @@
 //! **Source.** LeCun, Cortes and Burges, the page of the MNIST database. **Checked by** tests/data_images.rs.
 
 use super::images::Images;
-use super::table::{hexadecimal, unreadable};
+use super::table::{Hashing, unpacked, unreadable};
 use crate::Error;
-use flate2::read::MultiGzDecoder;
-use sha2::{Digest, Sha256};
-use std::io::Read;
+use crate::limits::{Bounded, TooLarge};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 /// An array of bytes.
@@ -38,16 +38,24 @@ pub fn labels(path: &Path) -> Result<Vec<u8>, Error> {
 
 /// An array of so many axes; `what` it should be is for the error.
 fn array(path: &Path, axes: usize, what: &str) -> Result<Array, Error> {
-    let file = std::fs::read(path).map_err(|e| Error::file(path, "read", e))?;
-    let mut bytes = Vec::new();
-    let entries: &[u8] = if file.starts_with(&[0x1f, 0x8b]) {
-        MultiGzDecoder::new(&file[..]).read_to_end(&mut bytes).map_err(|e| unreadable(path, e))?;
-        &bytes
-    } else {
-        &file
+    let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
+    let mut bytes = Hashing::new(Bounded::new(BufReader::with_capacity(1 << 16, file)));
+    let packed = bytes.fill_buf().map_err(|e| unreadable(path, e))?.starts_with(&[0x1f, 0x8b]);
+    let (dims, entries) = match packed {
+        true => entries(path, &mut unpacked(&mut bytes), axes, what)?,
+        false => entries(path, &mut bytes, axes, what)?,
     };
+    io::copy(&mut bytes, &mut io::sink()).map_err(|e| unreadable(path, e))?;
+    Ok(Array { dims, entries, sha256: bytes.finish() })
+}
+
+/// Lengths of the axes and entries: memory is taken only for what the header announces and the limit allows.
+fn entries(path: &Path, bytes: &mut dyn Read, axes: usize, what: &str) -> Result<(Vec<usize>, Vec<u8>), Error> {
     let wrong = |why: String| Error::content(path, why);
-    let (magic, rest) = entries.split_first_chunk::<4>().ok_or_else(|| wrong("is too short for an idx file".into()))?;
+    let mut start = Vec::with_capacity(4 + 4 * axes);
+    bytes.take(4 + 4 * axes as u64).read_to_end(&mut start).map_err(|e| unreadable(path, e))?;
+    let (magic, lengths) =
+        start.split_first_chunk::<4>().ok_or_else(|| wrong("is too short for an idx file".into()))?;
     match magic {
         [0, 0, 8, n] if *n as usize == axes => (),
         [0, 0, 8, n] => return Err(wrong(format!("is an idx file of {n} axes, where {what} have {axes}"))),
@@ -60,14 +68,22 @@ fn array(path: &Path, axes: usize, what: &str) -> Result<Array, Error> {
             )));
         }
     }
-    let cut = || wrong("is cut off in its header: fetch it again".into());
-    let (lengths, entries) = rest.split_at_checked(4 * axes).ok_or_else(cut)?;
-    let dims: Vec<usize> = lengths.as_chunks().0.iter().map(|b| u32::from_be_bytes(*b) as usize).collect();
-    let expected = dims.iter().try_fold(1usize, |product, n| product.checked_mul(*n));
-    if expected != Some(entries.len()) {
-        let shape = dims.iter().map(usize::to_string).collect::<Vec<_>>().join(" × ");
-        let which = if expected.is_none_or(|n| n > entries.len()) { "is cut off" } else { "is too long" };
-        return Err(wrong(format!("{which}: its header says {shape} bytes, and {} follow", entries.len())));
+    if lengths.len() < 4 * axes {
+        return Err(wrong("is cut off in its header: fetch it again".into()));
     }
-    Ok(Array { dims, entries: entries.to_vec(), sha256: hexadecimal(&Sha256::digest(&file)) })
+    let dims: Vec<usize> = lengths.as_chunks().0.iter().map(|b| u32::from_be_bytes(*b) as usize).collect();
+    let shape = dims.iter().map(usize::to_string).collect::<Vec<_>>().join(" × ");
+    let expected = dims.iter().fold(1u64, |product, n| product.saturating_mul(*n as u64));
+    TooLarge::check(expected, 1).map_err(|why| wrong(format!("has a header of {shape} bytes and {why}")))?;
+    let mut entries = vec![];
+    // one byte more than announced is enough to see that the header is wrong
+    bytes.take(expected + 1).read_to_end(&mut entries).map_err(|e| unreadable(path, e))?;
+    let found = entries.len() as u64;
+    if found > expected {
+        return Err(wrong(format!("is too long: its header says {shape} bytes, and more follow")));
+    }
+    if found < expected {
+        return Err(wrong(format!("is cut off: its header says {shape} bytes, and {found} follow")));
+    }
+    Ok((dims, entries))
 }

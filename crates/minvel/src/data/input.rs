@@ -1,6 +1,7 @@
 //! Where the bytes of a table come from: a file, a file inside the program, or standard input.
 
-use crate::Error;
+use crate::limits::TooLarge;
+use crate::{Error, Limits};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -69,8 +70,10 @@ fn standard_input() -> Result<&'static [u8], Error> {
     if let Some(bytes) = BYTES.get() {
         return Ok(bytes);
     }
-    let mut bytes = vec![];
-    io::stdin().read_to_end(&mut bytes).map_err(|e| Error::file(Path::new(STANDARD), "read", e))?;
+    let (name, mut bytes) = (Path::new(STANDARD), vec![]);
+    let most = Limits::current().bytes.saturating_add(1);
+    io::stdin().take(most).read_to_end(&mut bytes).map_err(|e| Error::file(name, "read", e))?;
+    TooLarge::check(bytes.len() as u64, 1).map_err(|why| Error::content(name, why.to_string()))?;
     Ok(BYTES.get_or_init(|| bytes))
 }
 

@@ -4,16 +4,20 @@
 //! the header, the header as a Python dictionary, then the numbers.
 //! **Conventions.** The first axis are rows; all further axes are columns, in C order. NPZ files hold one array, or one is
 //! chosen by name, or all are of one axis and one length: then each is a column.
-//! **Checked by** tests/data_binary.rs, tests/data_fuzz.rs.
+//! **Checked by** tests/data_binary.rs, and by the fuzzer in `fuzz/`.
 
 use super::table::{Column, MOST_COLUMNS, Table, plain, unreadable};
 use crate::Error;
+use crate::limits::{Bounded, Meter, TooLarge};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 /// The longest header that is read.
 const LONGEST_HEADER: usize = 1 << 16;
+
+/// The most axes of an array, as in NumPy.
+const MOST_AXES: usize = 64;
 
 /// Trouble with an array, before it is known of which file.
 pub(super) enum Trouble {
@@ -33,6 +37,12 @@ impl Trouble {
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
         Trouble::Reading(error)
+    }
+}
+
+impl From<TooLarge> for Trouble {
+    fn from(why: TooLarge) -> Self {
+        Trouble::Content(why.to_string())
     }
 }
 
@@ -85,6 +95,9 @@ impl Header {
             axes.map(|n| n.parse().map_err(|_| format!("the array's shape says `{n}`"))).collect::<Result<_, _>>()?;
         if shape.is_empty() {
             return Err("the array is a single number, not a table".into());
+        }
+        if shape.len() > MOST_AXES {
+            return Err(format!("the array has {} axes: at most {MOST_AXES} are read", shape.len()));
         }
         Ok(Header { kind, bytes, big_endian: order == '>', fortran, shape })
     }
@@ -158,10 +171,14 @@ pub(super) fn header(bytes: &mut dyn Read) -> Result<Header, Trouble> {
 
 /// Reads an array as columns `name` or `name[0]`, `name[1]`, …; without a name they have none.
 ///
-/// Memory grows with what is read, not with what the header promises.
-pub(super) fn read(bytes: &mut dyn Read, name: &str) -> Result<Vec<Column>, Trouble> {
+/// Memory grows with what is read, not with what the header promises, and no further than the meter allows.
+pub(super) fn read(bytes: &mut dyn Read, name: &str, meter: &mut Meter) -> Result<Vec<Column>, Trouble> {
     let header = header(bytes)?;
     let (rows, count) = header.sizes()?;
+    let numbers = (rows as u64).saturating_mul(count as u64);
+    let too_large = |why| format!("the array of shape {:?} {why}", header.shape);
+    TooLarge::check(numbers.saturating_mul(8), 1).map_err(too_large)?;
+    meter.take(count as u64 * (size_of::<Column>() + name.len() + 32) as u64)?;
     let names = (0..count).map(|c| match (name, count) {
         ("", _) => String::new(),
         (_, 1) => name.to_string(),
@@ -186,6 +203,7 @@ pub(super) fn read(bytes: &mut dyn Read, name: &str) -> Result<Vec<Column>, Trou
             let column = if header.fortran { column_of[element / rows] } else { element % count };
             let value = header.number(raw);
             columns[column].push_number(value, || value.to_string());
+            meter.take(columns[column].last_cell())?;
             element += 1;
         }
         done += size;
@@ -218,6 +236,7 @@ pub(super) fn read_npz(path: &Path, wanted: Option<&str>) -> Result<Table, Error
     let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
     let damaged = |e: zip::result::ZipError| Error::content(path, format!("is damaged or no NPZ file ({e})"));
     let mut archive = zip::ZipArchive::new(BufReader::new(file)).map_err(damaged)?;
+    let mut meter = Meter::new();
     let names: Vec<String> =
         archive.file_names().filter_map(|n| Some(n.ok()?.strip_suffix(".npy")?.to_string())).collect();
     if names.is_empty() {
@@ -226,7 +245,7 @@ pub(super) fn read_npz(path: &Path, wanted: Option<&str>) -> Result<Table, Error
     }
     let mut load = |name: &str| {
         let entry = archive.by_name(&format!("{name}.npy")).map_err(damaged)?;
-        read(&mut BufReader::new(entry), name).map_err(|why| why.of(path))
+        read(&mut Bounded::new(BufReader::new(entry)), name, &mut meter).map_err(|why| why.of(path))
     };
     let list = || names.join(", ");
     let columns = match wanted {
@@ -236,14 +255,17 @@ pub(super) fn read_npz(path: &Path, wanted: Option<&str>) -> Result<Table, Error
         }
         None if names.len() == 1 => load(&names[0])?,
         None => {
-            let arrays: Vec<Vec<Column>> =
-                names.iter().take(MOST_COLUMNS).map(|n| load(n)).collect::<Result<_, _>>()?;
-            let rows = arrays[0].first().map(|c| c.values.len());
-            let alike = arrays.iter().all(|a| a.len() == 1 && a.first().map(|c| c.values.len()) == rows);
-            if !alike {
-                return Err(Error::content(path, format!("holds several arrays, choose one by its name: {}", list())));
+            let mut columns: Vec<Column> = vec![];
+            for name in names.iter().take(MOST_COLUMNS) {
+                let array = load(name)?;
+                let rows = columns.first().or(array.first()).map(|c| c.values.len());
+                if array.len() != 1 || array.first().map(|c| c.values.len()) != rows {
+                    let what = format!("holds several arrays, choose one by its name: {}", list());
+                    return Err(Error::content(path, what));
+                }
+                columns.extend(array);
             }
-            arrays.into_iter().flatten().collect()
+            columns
         }
     };
     Ok(plain(path, columns))

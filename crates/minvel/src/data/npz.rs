@@ -4,6 +4,7 @@
 
 use super::npy::{self, Trouble};
 use super::write::npy_header;
+use crate::limits::{Bounded, TooLarge};
 use crate::{Error, file};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Write};
@@ -40,7 +41,7 @@ impl<'a> Npz<'a> {
             Err(ZipError::FileNotFound) => return Ok(None),
             Err(e) => return Err(Error::content(self.path, format!("is damaged ({e})"))),
         };
-        read(&mut BufReader::new(entry), name).map(Some).map_err(|why| why.of(self.path))
+        read(&mut Bounded::new(BufReader::new(entry)), name).map(Some).map_err(|why| why.of(self.path))
     }
 }
 
@@ -49,6 +50,8 @@ fn read(bytes: &mut dyn Read, name: &str) -> Result<Array, Trouble> {
     let count = header.shape.iter().try_fold(1usize, |product, n| product.checked_mul(*n));
     let total = count.and_then(|n| n.checked_mul(header.bytes));
     let total = total.ok_or_else(|| format!("`{name}` has the shape {:?}, which is too large", header.shape))?;
+    let too_large = |why| format!("`{name}` of shape {:?} {why}", header.shape);
+    TooLarge::check((total / header.bytes) as u64 * 8, 1).map_err(too_large)?;
     // memory grows with what is read, not with what the header promises
     let mut raw = vec![];
     bytes.take(total as u64).read_to_end(&mut raw)?;

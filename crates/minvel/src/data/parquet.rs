@@ -3,24 +3,26 @@
 //! **Conventions.** Numbers of all kinds become f64; integers beyond 2⁵³ and bytes stay text; nulls are empty cells; lists
 //! and other nested columns are kept as text that cannot be chosen, and not decoded. No more rows are decoded than the
 //! file's own table of contents declares: a damaged page may promise billions of them in a few bytes.
-//! **Checked by** tests/data_binary.rs, tests/data_fuzz.rs.
+//! **Checked by** tests/data_binary.rs, and by the fuzzer in `fuzz/`.
+
+mod pages;
 
 use super::table::{Column, MOST_COLUMNS, Table, plain};
-use crate::Error;
+use crate::limits::{Meter, TooLarge};
+use crate::{Error, Limits};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, Type};
-use std::cell::Cell;
 use std::fs::File;
-use std::panic::{UnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::path::Path;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 /// Values read at once.
 const BATCH: usize = 8192;
@@ -30,36 +32,15 @@ const BATCH: usize = 8192;
 /// The crate asserts things that a damaged file does not keep (found by fuzzing): such a panic is the file's fault, and
 /// becomes an error here.
 pub(super) fn read(path: &Path) -> Result<Table, Error> {
-    quietly(|| read_trusting(path))
-        .unwrap_or_else(|| Err(Error::content(path, "is a damaged Parquet file: fetch or write it again")))
-}
-
-thread_local! {
-    /// Whether panics of this thread are expected, and nobody is to hear of them.
-    static QUIET: Cell<bool> = const { Cell::new(false) };
-}
-
-/// What work gives, or nothing if it panics; the message of the panic is not printed.
-fn quietly<T>(work: impl FnOnce() -> T + UnwindSafe) -> Option<T> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !QUIET.get() {
-                before(panic);
-            }
-        }));
-    });
-    QUIET.set(true);
-    let outcome = catch_unwind(work);
-    QUIET.set(false);
-    outcome.ok()
+    catch_unwind(|| read_trusting(path))
+        .unwrap_or_else(|_| Err(Error::content(path, "is a damaged Parquet file: fetch or write it again")))
 }
 
 fn read_trusting(path: &Path) -> Result<Table, Error> {
     let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
     let damaged = |e: ParquetError| Error::content(path, format!("is a damaged or unusual Parquet file ({e})"));
-    let reader = SerializedFileReader::new(file).map_err(damaged)?;
+    let reader = SerializedFileReader::new(file.try_clone().map_err(|e| Error::file(path, "read", e))?);
+    let reader = reader.map_err(damaged)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     if schema.num_columns() > MOST_COLUMNS {
         return Err(Error::content(
@@ -73,16 +54,23 @@ fn read_trusting(path: &Path) -> Result<Table, Error> {
     if chunks.any(|chunk| places(chunk).iter().any(|place| *place < 0)) {
         return Err(Error::content(path, "is a damaged Parquet file: it has chunks at negative places"));
     }
+    check_rows(path, reader.metadata())?;
     let mut columns: Vec<Column> = schema.columns().iter().map(|c| Column::named(c.path().string())).collect();
     let nested = |k: usize| schema.column(k).max_rep_level() > 0;
-    let mut rows = 0usize;
+    let (mut rows, mut meter) = (0usize, Meter::new());
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(damaged)?;
-        let declared = usize::try_from(group.metadata().num_rows()).ok().and_then(|n| rows.checked_add(n));
-        rows = declared.ok_or_else(|| Error::content(path, "is a damaged Parquet file: it has no number of rows"))?;
+        rows += group.metadata().num_rows() as usize; // checked above
         for (k, column) in columns.iter_mut().enumerate().filter(|(k, _)| !nested(*k)) {
-            let values = group.get_column_reader(k).map_err(damaged)?;
-            read_column(values, &schema.column(k), column, rows).map_err(damaged)?;
+            let about = schema.column(k);
+            let largest = pages::check(&file, group.metadata().column(k)).map_err(damaged)?;
+            let level_bits = u32::from(about.max_def_level().unsigned_abs()).checked_ilog2().map_or(0, |n| n + 1);
+            let inner = group.get_column_page_reader(k).map_err(damaged)?;
+            let checked = pages::Checked { inner, level_bits, rows: rows as u64 };
+            let values = get_column_reader(about.clone(), Box::new(checked));
+            Filling { about: &about, column, rows, batch: batch(largest), meter: &mut meter }
+                .read(values)
+                .map_err(damaged)?;
             if column.values.len() != rows {
                 let (name, count) = (&column.name, column.values.len());
                 let what = format!("is damaged: column `{name}` has {count} rows, but {rows} are declared");
@@ -94,70 +82,99 @@ fn read_trusting(path: &Path) -> Result<Table, Error> {
         return Err(Error::content(path, "has no columns of plain values, only nested ones"));
     }
     for (_, column) in columns.iter_mut().enumerate().filter(|(k, _)| nested(*k)) {
-        (0..rows).for_each(|_| column.push_odd("(list)".into()));
+        for _ in 0..rows {
+            column.push_odd("(list)".into());
+            meter.take(column.last_cell()).map_err(|why| Error::content(path, why.to_string()))?;
+        }
     }
     Ok(plain(path, columns))
 }
 
-/// Appends the values of a column of a row group, until there are so many rows.
-fn read_column(
-    reader: ColumnReader,
-    about: &ColumnDescriptor,
-    column: &mut Column,
-    rows: usize,
-) -> Result<(), ParquetError> {
-    let scale = match about.logical_type_ref() {
-        Some(LogicalType::Decimal(decimal)) => decimal.scale,
-        _ if about.converted_type() == ConvertedType::DECIMAL => about.type_scale(),
-        _ => 0,
-    };
-    let unsigned = matches!(about.converted_type(), ConvertedType::UINT_32 | ConvertedType::UINT_64);
-    let integer = |column: &mut Column, value: i128| match value.unsigned_abs() > 1 << 53 {
-        true => column.push_odd(value.to_string()),
-        false => column.push_number(value as f64 / 10f64.powi(scale.clamp(0, 64)), String::new),
-    };
-    let real = |column: &mut Column, value: f64| column.push_number(value, || value.to_string());
-    let text = |column: &mut Column, bytes: &[u8]| column.push_odd(String::from_utf8_lossy(bytes).into_owned());
-    match reader {
-        ColumnReader::BoolColumnReader(r) => each(r, about, column, rows, |c, v| real(c, *v as u8 as f64)),
-        ColumnReader::Int32ColumnReader(r) => {
-            each(r, about, column, rows, |c, v| integer(c, if unsigned { *v as u32 as i128 } else { *v as i128 }))
-        }
-        ColumnReader::Int64ColumnReader(r) => {
-            each(r, about, column, rows, |c, v| integer(c, if unsigned { *v as u64 as i128 } else { *v as i128 }))
-        }
-        ColumnReader::Int96ColumnReader(r) => each(r, about, column, rows, |c, v| c.push_odd(format!("{v:?}"))),
-        ColumnReader::FloatColumnReader(r) => each(r, about, column, rows, |c, v| real(c, *v as f64)),
-        ColumnReader::DoubleColumnReader(r) => each(r, about, column, rows, |c, v| real(c, *v)),
-        ColumnReader::ByteArrayColumnReader(r) => each(r, about, column, rows, |c, v| text(c, v.data())),
-        ColumnReader::FixedLenByteArrayColumnReader(r) => each(r, about, column, rows, |c, v| text(c, v.data())),
+/// An error if the rows that are declared are none, or take more memory than they may.
+fn check_rows(path: &Path, metadata: &ParquetMetaData) -> Result<(), Error> {
+    let mut rows = 0u64;
+    for group in metadata.row_groups() {
+        let declared = u64::try_from(group.num_rows());
+        let declared = declared
+            .map_err(|_| Error::content(path, "is a damaged Parquet file: it has a negative number of rows"))?;
+        rows = rows.saturating_add(declared);
     }
+    let columns = metadata.file_metadata().schema_descr().num_columns() as u64;
+    let too_large = |why| Error::content(path, format!("declares {rows} rows of {columns} columns and {why}"));
+    TooLarge::check(rows.saturating_mul(8 * columns), 1).map_err(too_large)
 }
 
-/// Reads values and pushes each until there are so many rows, or no more; a null is an empty cell.
-fn each<T: DataType>(
-    mut reader: ColumnReaderImpl<T>,
-    about: &ColumnDescriptor,
-    column: &mut Column,
+/// Values to read at once: a text may be as long as a page.
+fn batch(page: u64) -> usize {
+    (Limits::current().bytes / page.max(1)).clamp(1, BATCH as u64) as usize
+}
+
+/// A column on its way.
+struct Filling<'a> {
+    about: &'a ColumnDescriptor,
+    column: &'a mut Column,
+    /// Rows that it has in the end.
     rows: usize,
-    push: impl Fn(&mut Column, &T::T),
-) -> Result<(), ParquetError> {
-    let full = about.max_def_level();
-    let (mut levels, mut values) = (vec![], vec![]);
-    loop {
-        levels.clear();
-        values.clear();
-        let wanted = BATCH.min(rows - column.values.len());
-        let (records, _, _) = reader.read_records(wanted, Some(&mut levels), None, &mut values)?;
-        if records == 0 {
-            return Ok(());
+    batch: usize,
+    meter: &'a mut Meter,
+}
+
+impl Filling<'_> {
+    /// Appends the values of a row group.
+    fn read(self, reader: ColumnReader) -> Result<(), ParquetError> {
+        let about = self.about;
+        let scale = match about.logical_type_ref() {
+            Some(LogicalType::Decimal(decimal)) => decimal.scale,
+            _ if about.converted_type() == ConvertedType::DECIMAL => about.type_scale(),
+            _ => 0,
+        };
+        let unsigned = matches!(about.converted_type(), ConvertedType::UINT_32 | ConvertedType::UINT_64);
+        let integer = |column: &mut Column, value: i128| match value.unsigned_abs() > 1 << 53 {
+            true => column.push_odd(value.to_string()),
+            false => column.push_number(value as f64 / 10f64.powi(scale.clamp(0, 64)), String::new),
+        };
+        let real = |column: &mut Column, value: f64| column.push_number(value, || value.to_string());
+        let text = |column: &mut Column, bytes: &[u8]| column.push_odd(String::from_utf8_lossy(bytes).into_owned());
+        match reader {
+            ColumnReader::BoolColumnReader(r) => self.each(r, |c, v| real(c, *v as u8 as f64)),
+            ColumnReader::Int32ColumnReader(r) => {
+                self.each(r, |c, v| integer(c, if unsigned { *v as u32 as i128 } else { *v as i128 }))
+            }
+            ColumnReader::Int64ColumnReader(r) => {
+                self.each(r, |c, v| integer(c, if unsigned { *v as u64 as i128 } else { *v as i128 }))
+            }
+            ColumnReader::Int96ColumnReader(r) => self.each(r, |c, v| c.push_odd(format!("{v:?}"))),
+            ColumnReader::FloatColumnReader(r) => self.each(r, |c, v| real(c, *v as f64)),
+            ColumnReader::DoubleColumnReader(r) => self.each(r, |c, v| real(c, *v)),
+            ColumnReader::ByteArrayColumnReader(r) => self.each(r, |c, v| text(c, v.data())),
+            ColumnReader::FixedLenByteArrayColumnReader(r) => self.each(r, |c, v| text(c, v.data())),
         }
-        let mut present = values.iter();
-        for row in 0..records {
-            let there = full == 0 || levels.get(row).is_some_and(|level| *level == full);
-            match if there { present.next() } else { None } {
-                Some(value) => push(column, value),
-                None => column.push_odd(String::new()),
+    }
+
+    /// Reads values and pushes each until there are all rows, or no more values; a null is an empty cell.
+    fn each<T: DataType>(
+        self,
+        mut reader: ColumnReaderImpl<T>,
+        push: impl Fn(&mut Column, &T::T),
+    ) -> Result<(), ParquetError> {
+        let full = self.about.max_def_level();
+        let (mut levels, mut values) = (vec![], vec![]);
+        loop {
+            levels.clear();
+            values.clear();
+            let wanted = self.batch.min(self.rows - self.column.values.len());
+            let (records, _, _) = reader.read_records(wanted, Some(&mut levels), None, &mut values)?;
+            if records == 0 {
+                return Ok(());
+            }
+            let mut present = values.iter();
+            for row in 0..records {
+                let there = full == 0 || levels.get(row).is_some_and(|level| *level == full);
+                match if there { present.next() } else { None } {
+                    Some(value) => push(self.column, value),
+                    None => self.column.push_odd(String::new()),
+                }
+                self.meter.take(self.column.last_cell()).map_err(|why| ParquetError::External(Box::new(why)))?;
             }
         }
     }

@@ -5,8 +5,10 @@
 //! **Error.** JPEG leaves decoders some freedom: bytes differ by a few units from those of other programs.
 //! **Checked by** tests/data_folder.rs.
 
-use crate::Error;
-use std::io::Cursor;
+use crate::limits::TooLarge;
+use crate::{Error, Limits, file};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 /// A picture of any size.
@@ -20,24 +22,27 @@ pub struct Picture {
     pub pixels: Vec<u8>,
 }
 
-/// The most pixels that a file may promise: a damaged one must not ask for all memory.
-const LARGEST: usize = 1 << 28;
-
 impl Picture {
     /// Reads a file; its first bytes tell the format.
     pub fn read(path: &Path) -> Result<Picture, Error> {
-        let bytes = std::fs::read(path).map_err(|e| Error::file(path, "read", e))?;
-        Picture::decode(&bytes).map_err(|what| Error::content(path, what))
+        Picture::decode(&file::read(path)?).map_err(|what| Error::content(path, what))
     }
 
-    /// Decodes the bytes of a file.
+    /// Decodes the bytes of a file, if the [limit](crate::Limits::pixels) allows as many pixels as they announce.
     pub fn decode(bytes: &[u8]) -> Result<Picture, String> {
+        weight(Cursor::new(bytes), bytes.len() as u64)?;
         match bytes {
             [0x89, b'P', b'N', b'G', ..] => png(bytes),
-            [0xff, 0xd8, ..] => jpeg(bytes),
-            [] => Err("is empty".into()),
-            _ => Err("is neither PNG nor JPEG".into()),
+            _ => jpeg(bytes),
         }
+    }
+
+    /// Memory that decoding a file will take; only its header is read.
+    pub(super) fn weight_of(path: &Path) -> Result<u64, String> {
+        let failed = |e| format!("cannot be read ({e})");
+        let file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        weight(BufReader::new(file), length)
     }
 
     /// From bytes `[height, width, channels]`: grey, or red, green and blue, each with or without opacity.
@@ -124,12 +129,34 @@ pub fn png_file([height, width, channels]: [usize; 3], bytes: &[u8]) -> Vec<u8> 
     file
 }
 
+/// Memory that decoding will take, or an error if that is more than a picture may.
+fn weight(mut bytes: impl BufRead + Seek, length: u64) -> Result<u64, String> {
+    let failed = |e| format!("cannot be read ({e})");
+    let [width, height] = match bytes.fill_buf().map_err(failed)? {
+        [0x89, b'P', b'N', b'G', ..] => png_size(bytes)?,
+        [0xff, 0xd8, ..] => jpeg_size(bytes)?,
+        [] => return Err("is empty".into()),
+        _ => return Err("is neither PNG nor JPEG".into()),
+    };
+    let weight = Limits::of_picture(width.saturating_mul(height), length);
+    TooLarge::check(weight, 2).map_err(|why| format!("has {width} × {height} pixels and {why}"))?;
+    Ok(weight)
+}
+
+/// Width and height stand behind the signature and the beginning of the first chunk.
+fn png_size(mut bytes: impl Read) -> Result<[u64; 2], String> {
+    let mut start = [0; 24];
+    bytes.read_exact(&mut start).map_err(|_| "is a damaged PNG file (it is cut off)")?;
+    Ok([16, 20].map(|at| u32::from_be_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]]) as u64))
+}
+
 fn png(bytes: &[u8]) -> Result<Picture, String> {
     let broken = |e: png::DecodingError| format!("is a damaged PNG file ({e})");
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
+    decoder.set_ignore_text_chunk(true);
     let mut reader = decoder.read_info().map_err(broken)?;
-    let size = reader.output_buffer_size().filter(|n| *n <= 4 * LARGEST).ok_or("is too large for a PNG file")?;
+    let size = reader.output_buffer_size().ok_or("is too large for a PNG file")?;
     let mut pixels = vec![0; size];
     let frame = reader.next_frame(&mut pixels).map_err(broken)?;
     let [height, width] = [frame.height, frame.width].map(|n| n as usize);
@@ -137,23 +164,36 @@ fn png(bytes: &[u8]) -> Result<Picture, String> {
 }
 
 #[cfg(feature = "jpeg")]
-fn jpeg(bytes: &[u8]) -> Result<Picture, String> {
-    use zune_jpeg::zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options::DecoderOptions};
+fn jpeg_decoder<R: BufRead + Seek>(bytes: R) -> Result<zune_jpeg::JpegDecoder<R>, String> {
+    use zune_jpeg::zune_core::{colorspace::ColorSpace, options::DecoderOptions};
     let side = 1 << 16;
     let options = DecoderOptions::default().set_max_width(side).set_max_height(side).set_strict_mode(true);
     let options = options.jpeg_set_out_colorspace(ColorSpace::RGB);
-    let mut decoder = zune_jpeg::JpegDecoder::new_with_options(ZCursor::new(bytes), options);
-    let broken = |e| format!("is a damaged JPEG file ({e})");
-    decoder.decode_headers().map_err(broken)?;
+    let mut decoder = zune_jpeg::JpegDecoder::new_with_options(bytes, options);
+    decoder.decode_headers().map_err(|e| format!("is a damaged JPEG file ({e})"))?;
+    Ok(decoder)
+}
+
+#[cfg(feature = "jpeg")]
+fn jpeg_size(bytes: impl BufRead + Seek) -> Result<[u64; 2], String> {
+    let (width, height) = jpeg_decoder(bytes)?.dimensions().ok_or("is a JPEG file without a size")?;
+    Ok([width as u64, height as u64])
+}
+
+#[cfg(feature = "jpeg")]
+fn jpeg(bytes: &[u8]) -> Result<Picture, String> {
+    let mut decoder = jpeg_decoder(Cursor::new(bytes))?;
+    let pixels = decoder.decode().map_err(|e| format!("is a damaged JPEG file ({e})"))?;
     let (width, height) = decoder.dimensions().ok_or("is a JPEG file without a size")?;
-    if width * height > LARGEST {
-        return Err(format!("promises {width} × {height} pixels"));
-    }
-    let pixels = decoder.decode().map_err(broken)?;
     Picture::of(height, width, 3, &pixels)
 }
 
 #[cfg(not(feature = "jpeg"))]
-fn jpeg(_: &[u8]) -> Result<Picture, String> {
+fn jpeg_size(_: impl BufRead + Seek) -> Result<[u64; 2], String> {
     Err("is a JPEG file, which this build of minvel does not read".into())
+}
+
+#[cfg(not(feature = "jpeg"))]
+fn jpeg(_: &[u8]) -> Result<Picture, String> {
+    unreachable!("it has no size")
 }

@@ -4,6 +4,7 @@
 
 use super::{Input, npy, text};
 use crate::Error;
+use crate::limits::{Bounded, Meter, TooLarge};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::fs::File;
@@ -69,6 +70,13 @@ impl Column {
         self.values.push(f64::NAN);
     }
 
+    /// Memory of the last cell.
+    pub(super) fn last_cell(&self) -> u64 {
+        let odd = self.odd.last().filter(|(row, _)| row + 1 == self.values.len());
+        // a number; of an odd cell also its row, its text and what the allocator adds
+        8 + odd.map_or(0, |(_, text)| 48 + text.len() as u64)
+    }
+
     /// Whether most cells hold numbers.
     pub fn is_numeric(&self) -> bool {
         2 * self.odd.len() < self.values.len()
@@ -116,21 +124,20 @@ impl Table {
     pub fn read(input: impl Into<Input>, options: &Options) -> Result<Table, Error> {
         let input = input.into();
         let path = input.path();
-        let mut bytes = Hashing { inner: input.open()?, hash: Sha256::new() };
+        let mut bytes = Hashing::new(Bounded::new(input.open()?));
         let magic = peek(&mut bytes, path)?;
         let table = match magic.as_slice() {
             [b'P', b'A', b'R', b'1', ..] => read_parquet(input.on_disk()?)?,
             [b'P', b'K', 3 | 5, 4 | 6, ..] => npy::read_npz(input.on_disk()?, options.array.as_deref())?,
             [0x1f, 0x8b, ..] => {
-                let mut inside = BufReader::with_capacity(1 << 16, flate2::bufread::MultiGzDecoder::new(&mut bytes));
+                let mut inside = unpacked(&mut bytes);
                 let magic = peek(&mut inside, path)?;
                 stream(path, &mut inside, &magic, options)?
             }
             _ => stream(path, &mut bytes, &magic, options)?,
         };
-        io::copy(&mut bytes, &mut io::sink()).map_err(|e| Error::file(path, "read", e))?;
-        let sha256 = hexadecimal(&bytes.hash.finalize());
-        Ok(Table { sha256, ..table })
+        io::copy(&mut bytes, &mut io::sink()).map_err(|e| unreadable(path, e))?;
+        Ok(Table { sha256: bytes.finish(), ..table })
     }
 
     /// How many rows there are.
@@ -222,7 +229,7 @@ impl Table {
 fn stream(path: &Path, bytes: &mut dyn BufRead, magic: &[u8], options: &Options) -> Result<Table, Error> {
     match magic {
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
-            let columns = npy::read(bytes, "").map_err(|why| why.of(path))?;
+            let columns = npy::read(bytes, "", &mut Meter::new()).map_err(|why| why.of(path))?;
             Ok(plain(path, columns))
         }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
@@ -247,6 +254,11 @@ fn read_parquet(path: &Path) -> Result<Table, Error> {
     Err(Error::content(path, "is a Parquet file, which this build of minvel does not read (feature `parquet`)"))
 }
 
+/// What gzip holds: no more of it than memory allows.
+pub(super) fn unpacked<R: BufRead>(bytes: R) -> impl BufRead {
+    Bounded::new(BufReader::with_capacity(1 << 16, flate2::bufread::MultiGzDecoder::new(bytes)))
+}
+
 /// The first bytes, left where they are; fewer than 8 only at the end or where the system gives no more.
 fn peek(bytes: &mut impl BufRead, path: &Path) -> Result<Vec<u8>, Error> {
     let start = bytes.fill_buf().map_err(|e| unreadable(path, e))?;
@@ -256,6 +268,9 @@ fn peek(bytes: &mut impl BufRead, path: &Path) -> Result<Vec<u8>, Error> {
 /// An error of reading: of the contents if a decoder complains, else of the file.
 pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref::<TooLarge>()) {
+        return Error::content(path, why.to_string());
+    }
     match error.kind() {
         InvalidData | InvalidInput | UnexpectedEof => {
             Error::content(path, format!("is damaged or cut off ({error}): fetch or write it again"))
@@ -265,9 +280,20 @@ pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
 }
 
 /// A reader that hashes what passes.
-struct Hashing<R> {
+pub(super) struct Hashing<R> {
     inner: R,
     hash: Sha256,
+}
+
+impl<R: BufRead> Hashing<R> {
+    pub fn new(inner: R) -> Self {
+        Hashing { inner, hash: Sha256::new() }
+    }
+
+    /// SHA-256 of what passed, in hexadecimal.
+    pub fn finish(self) -> String {
+        hexadecimal(&self.hash.finalize())
+    }
 }
 
 impl<R: BufRead> Read for Hashing<R> {
@@ -295,9 +321,9 @@ impl<R: BufRead> BufRead for Hashing<R> {
 /// SHA-256 of a file, in hexadecimal.
 pub fn sha256(path: &Path) -> Result<String, Error> {
     let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
-    let mut bytes = Hashing { inner: BufReader::with_capacity(1 << 16, file), hash: Sha256::new() };
+    let mut bytes = Hashing::new(BufReader::with_capacity(1 << 16, file));
     io::copy(&mut bytes, &mut io::sink()).map_err(|e| Error::file(path, "read", e))?;
-    Ok(hexadecimal(&bytes.hash.finalize()))
+    Ok(bytes.finish())
 }
 
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {

@@ -6,10 +6,11 @@
 //! line, a last comment of as many single words does. Decimals have a point; where fields are not separated by commas and no
 //! number has a point, they have a comma.
 //!
-//! **Checked by** tests/data_text.rs, tests/data_fuzz.rs.
+//! **Checked by** tests/data_text.rs, and by the fuzzer in `fuzz/`.
 
 use super::table::{Column, MOST_COLUMNS, Options, Table, plain, unreadable};
 use crate::Error;
+use crate::limits::Meter;
 use std::io::BufRead;
 use std::path::Path;
 
@@ -18,6 +19,9 @@ const DELIMITERS: [char; 5] = ['\t', ';', ',', '|', ' '];
 
 /// Records looked at to find the delimiter.
 const SAMPLE: usize = 64;
+
+/// Bytes after which no further record is looked at: each field of a sample is a text of its own.
+const LONG_SAMPLE: usize = 1 << 18;
 
 /// The longest record, so that a file of something else does not fill the memory.
 const LONGEST: usize = 1 << 24;
@@ -125,7 +129,7 @@ impl Quotes {
     }
 }
 
-/// The fields of a record.
+/// The fields of a record; those after the first `MOST_COLUMNS` are one, since no table has so many.
 pub(super) fn fields(text: &str, delimiter: char) -> Vec<String> {
     let blank = delimiter == ' ';
     let ends = |c: char| if blank { c.is_whitespace() } else { c == delimiter };
@@ -140,6 +144,9 @@ pub(super) fn fields(text: &str, delimiter: char) -> Vec<String> {
             }
         };
         out.push(field);
+        if out.len() > MOST_COLUMNS {
+            return out;
+        }
         let mut after = after.chars();
         match after.next() {
             Some(_) => rest = if blank { after.as_str().trim_start() } else { after.as_str() },
@@ -238,15 +245,11 @@ pub(super) struct Form {
 
 /// Reads the beginning of a file and finds its form; `None` if there is no record.
 pub(super) fn form(records: &mut Records, options: &Options) -> Result<Option<Form>, Error> {
-    let mut start = vec![];
-    while start.len() < SAMPLE {
-        match records.next()? {
-            Some(record) => start.push(record),
-            None => break,
-        }
-        if start.len() == 1 && start[0].text.len() > 1 << 20 {
-            break; // records of a megabyte need no sample of 64
-        }
+    let (mut start, mut bytes) = (vec![], 0);
+    while start.len() < SAMPLE && bytes <= LONG_SAMPLE {
+        let Some(record) = records.next()? else { break };
+        bytes += record.text.len();
+        start.push(record);
     }
     if start.is_empty() {
         return Ok(None);
@@ -273,10 +276,14 @@ pub(super) fn read(path: &Path, bytes: &mut dyn BufRead, options: &Options) -> R
     };
     let (count, first) = (form.names.len(), form.start[0].line);
     if count > MOST_COLUMNS {
-        return Err(Error::content(path, format!("line {first} has {count} fields: at most {MOST_COLUMNS} are read")));
+        return Err(Error::content(
+            path,
+            format!("line {first} has more than {MOST_COLUMNS} fields: no more are read"),
+        ));
     }
     let mut table = plain(path, form.names.into_iter().map(Column::named).collect());
     (table.delimiter, table.decimal) = (Some(form.delimiter), form.decimal);
+    let mut meter = Meter::new();
     let mut add = |record: &Record| {
         let cells = fields(&record.text, form.delimiter);
         if cells.len() != count {
@@ -292,6 +299,8 @@ pub(super) fn read(path: &Path, bytes: &mut dyn BufRead, options: &Options) -> R
         }
         for (column, cell) in table.columns.iter_mut().zip(cells) {
             column.push_text(&pointed(cell, form.decimal));
+            let taken = meter.take(column.last_cell());
+            taken.map_err(|why| Error::content(path, format!("up to line {} it {why}", record.line)))?;
         }
         table.lines.push(record.line);
         Ok(())

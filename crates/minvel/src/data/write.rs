@@ -1,10 +1,11 @@
 //! Writing tables: CSV, TSV (both also in gzip), Parquet and NPY, by the name of the file.
 
 use super::input::{Input, STANDARD};
-use super::table::{Column, Options, Table};
+use super::table::{Column, Options, Table, unpacked};
 use super::text::{Form, Records, fields, form, pointed};
+use crate::limits::Bounded;
 use crate::{Error, file};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, Write};
 use std::path::Path;
 
 /// What a file is written as.
@@ -114,11 +115,11 @@ fn name_all(mut columns: Vec<Column>) -> Vec<Column> {
 /// The text of a file with further fields on each line.
 fn extended(input: &Input, options: &Options, delimiter: char, more: &[Column]) -> Result<String, Error> {
     let source = input.path();
-    let mut raw = input.open()?;
+    let mut raw = Bounded::new(input.open()?);
     let zipped = raw.fill_buf().map_err(|e| Error::file(source, "read", e))?.starts_with(&[0x1f, 0x8b]);
     let mut inside;
     let bytes: &mut dyn BufRead = if zipped {
-        inside = BufReader::new(flate2::bufread::MultiGzDecoder::new(raw));
+        inside = unpacked(raw);
         &mut inside
     } else {
         &mut raw

@@ -62,10 +62,10 @@ impl Ledger {
     /// What a unit found, if it is finished.
     pub fn find<T: DeserializeOwned>(&self, unit: &str) -> Result<Option<Finished<T>>, Error> {
         let path = self.path(unit);
-        let Some(bytes) = file::read_if_there(&path)? else { return Ok(None) };
+        let Some(text) = file::read_text_if_there(&path)? else { return Ok(None) };
         let unreadable =
             |e: serde_json::Error| Error::content(&path, format!("unreadable: {e}; delete it to redo the unit"));
-        let record: Record = serde_json::from_slice(&bytes).map_err(unreadable)?;
+        let record: Record = serde_json::from_str(&text).map_err(unreadable)?;
         if record.purpose != self.purpose || record.unit != unit {
             return Err(Error::content(&path, "this unit belongs to other settings; choose another folder"));
         }

@@ -61,9 +61,9 @@ impl Folder {
     /// The numbers of a finished run.
     pub fn read_summary(&self) -> Result<Summary, Error> {
         let path = self.summary();
-        let text = file::read_if_there(&path)?;
+        let text = file::read_text_if_there(&path)?;
         let text = text.ok_or_else(|| Error::content(&self.0, "there is no finished fit here (no summary.json)"))?;
-        serde_json::from_slice(&text).map_err(|e| Error::content(&path, format!("unreadable: {e}")))
+        serde_json::from_str(&text).map_err(|e| Error::content(&path, format!("unreadable: {e}")))
     }
 }
 

@@ -1,9 +1,10 @@
 //! How a fit is made: settings as written, checked once.
 
-use crate::Error;
 use crate::density::LocalSettings;
 use crate::energy::Activation;
 use crate::experiment::Config;
+use crate::limits::TooLarge;
+use crate::{Error, Manifold};
 use serde::{Deserialize, Serialize};
 
 /// All settings of a fit; `experiments/fit.toml` says what they mean.
@@ -78,6 +79,11 @@ pub struct Partition {
     pub draws: usize,
 }
 
+/// The most hidden layers.
+const MOST_LAYERS: usize = 64;
+/// The most numbers of a layer.
+const WIDEST: usize = 1 << 16;
+
 impl Settings {
     /// The defaults, as a file that names every setting.
     pub const DEFAULTS: &'static str = include_str!("../../../../experiments/fit.toml");
@@ -96,6 +102,19 @@ impl Settings {
         }
     }
 
+    /// An error if the kernels of so many points would take more memory than the [limit](crate::Limits) allows: their
+    /// covariances grow with the square of the dimension.
+    pub fn check_room(&self, manifold: &dyn Manifold, rows: usize) -> Result<(), Error> {
+        let (n, centres) = (manifold.dim() as u64, rows.min(self.kernels.centres) as u64);
+        let numbers = (n * (n + 1) / 2).saturating_mul(centres).saturating_mul(self.kernels.neighbours.len() as u64);
+        TooLarge::check(numbers.saturating_mul(8), 1).map_err(|why| {
+            Error::config(format!(
+                "{manifold} has {n} dimensions: kernels at {centres} points {why}; or take fewer columns, or kernels of \
+                 one width only (--set kernels.neighbours=[])"
+            ))
+        })
+    }
+
     /// The first setting that cannot be used, and why.
     pub(super) fn fault(&self) -> Option<(&'static str, String)> {
         let LocalSettings { neighbours, factors, shrinkage, folds, centres, widths } = &self.kernels;
@@ -112,6 +131,9 @@ impl Settings {
             ("kernels.folds", *folds >= 2, "must be at least 2"),
             ("kernels.centres", *centres >= 10, "must be at least 10"),
             ("network.hidden", !self.network.hidden.contains(&0), "must be positive"),
+            ("network.hidden", self.network.hidden.len() <= MOST_LAYERS, "must be at most 64 layers"),
+            ("network.hidden", !self.network.hidden.iter().any(|n| *n > WIDEST), "must be at most 65536"),
+            ("network.waves", self.network.waves <= WIDEST, "must be at most 65536"),
             ("network.frequency", self.network.frequency > 0.0, "must be positive"),
             ("learning.steps", steps > 0, "must be positive"),
             ("learning.looks", looks > 0 && looks <= steps, "must be from 1 to the number of steps"),

@@ -4,6 +4,7 @@
 //! purpose, numbers of the replicas, names of the variables in order, and the note: one key, so that the same state
 //! always gives the same bytes.
 
+use crate::limits::TooLarge;
 use crate::{Error, file};
 use minvel_engine::State;
 use minvel_engine::math::Real;
@@ -14,6 +15,9 @@ use std::path::Path;
 
 /// Version of the layout; a file of another is refused.
 const FORMAT: u32 = 1;
+
+/// The most variables: a state looks them up one by one.
+const MOST_VARIABLES: usize = 1 << 14;
 
 /// Numbers that have a place in a file.
 pub trait Scalar: Real {
@@ -105,7 +109,7 @@ impl<T: Scalar> Checkpoint<T> {
 
     /// Reads the file.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = std::fs::read(path).map_err(|e| Error::file(path, "read", e))?;
+        let bytes = file::read(path)?;
         Self::parse(&bytes).map_err(|what| Error::content(path, what))
     }
 
@@ -117,6 +121,7 @@ impl<T: Scalar> Checkpoint<T> {
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         let broken = |e: &dyn std::fmt::Display| format!("this is not a whole safetensors file: {e}");
+        check_header(bytes)?;
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| broken(&e))?;
         let text = header.metadata().as_ref().and_then(|m| m.get("minvel"));
         let text = text.ok_or("this safetensors file was not written by minvel (no metadata `minvel`)")?;
@@ -124,7 +129,14 @@ impl<T: Scalar> Checkpoint<T> {
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(&e))?;
         let end = metadata.first_replica.checked_add(metadata.replicas).ok_or("more replicas than can be")?;
         let mut state = State::of_replicas(metadata.first_replica..end);
+        if metadata.variables.len() > MOST_VARIABLES {
+            let count = metadata.variables.len();
+            return Err(format!("this file has {count} variables: at most {MOST_VARIABLES} are read"));
+        }
         for name in &metadata.variables {
+            if state.iter().any(|(known, _)| known == name) {
+                return Err(format!("variable `{name}` is there twice"));
+            }
             let tensor = tensors.tensor(name).map_err(|_| format!("variable `{name}` is missing"))?;
             let [replicas, len] = tensor.shape() else { return Err(format!("variable `{name}` has a strange shape")) };
             if tensor.dtype() != T::DTYPE || *replicas != metadata.replicas as usize {
@@ -152,6 +164,16 @@ impl<T: Scalar> Checkpoint<T> {
         }
         Ok(())
     }
+}
+
+/// Checks the length of a safetensors header before it is parsed: text that becomes a tree takes many times its memory.
+pub(crate) fn check_header(bytes: &[u8]) -> Result<(), String> {
+    let length = bytes.first_chunk().map_or(0, |start| u64::from_le_bytes(*start));
+    let there = bytes.len() as u64;
+    if length > there.saturating_sub(8) {
+        return Err(format!("this is not a whole safetensors file: its header has {length} bytes, the file {there}"));
+    }
+    TooLarge::check(length, file::TEXT).map_err(|why| format!("the header of this safetensors file {why}"))
 }
 
 /// The format comes first: a newer file may differ in everything else.

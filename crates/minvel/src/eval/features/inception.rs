@@ -16,6 +16,7 @@ mod resize;
 
 use super::Features;
 use crate::data::{Picture, catalogue, hexadecimal, torch};
+use crate::train::check_header;
 use crate::{Error, file};
 use layers::{Layer, layers};
 use minvel_engine::{Expr, State};
@@ -41,7 +42,8 @@ pub struct Inception {
 impl Inception {
     /// Reads the weights, as f16 or f32; images have 299 × 299 pixels until [`Inception::of`] says otherwise.
     pub fn read(path: &Path) -> Result<Inception, Error> {
-        let bytes = std::fs::read(path).map_err(|e| Error::file(path, "read", e))?;
+        let bytes = file::read(path)?;
+        check_header(&bytes).map_err(|what| Error::content(path, what))?;
         let broken = |e| Error::content(path, format!("is no whole safetensors file ({e})"));
         let tensors = SafeTensors::deserialize(&bytes).map_err(broken)?;
         let mut weights = State::new(1);
