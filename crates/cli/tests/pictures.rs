@@ -126,7 +126,9 @@ fn what_the_user_states_is_not_chosen() {
     photos(&folder, 20);
     folder.file("own.toml", "[model]\nnetwork = \"dense\"\nhidden = [5]\n[frame]\nchannels = 1\n");
     let stated = ["--config", "own.toml", "--set", "model.likelihood=gaussian", "--set", "frame.side=12"];
-    let printed = folder.good(&[&["train", "wae", "photos"], &stated[..], &SHORT].concat());
+    let fid = ["--set", "evaluation.samples=4"];
+    let printed = folder.good(&[&["train", "wae", "photos"], &stated[..], &fid, &SHORT].concat());
+    assert!(printed.contains("FID was not measured") && printed.contains("`minvel data fetch inception`"), "{printed}");
     let config = report(&folder).config;
     assert_eq!(config["model"]["likelihood"], "gaussian");
     assert_eq!(config["model"]["hidden"], serde_json::json!([5]));

@@ -171,15 +171,25 @@ impl Codec {
         };
         match &files[..] {
             [file] => Ok(file.clone()),
-            [] if place.join("run.json").is_file() => {
-                wrong("holds no trained auto-encoder yet: is its training finished? Go on with --resume")
-            }
-            [] => wrong("holds no trained auto-encoder (no models/*.safetensors)"),
+            [] => wrong(&nothing_in(place)),
             several => {
                 let names: Vec<_> = several.iter().map(|f| format!("  {}", f.display())).collect();
                 wrong(&format!("holds {} models: name one of them.\n{}", several.len(), names.join("\n")))
             }
         }
+    }
+}
+
+/// Why a folder holds no model, and where one may be.
+fn nothing_in(place: &Path) -> String {
+    let inside = |entry: std::fs::DirEntry| Some(entry.path()).filter(|path| path.join("models").is_dir());
+    let below: Option<PathBuf> = place.read_dir().ok().and_then(|entries| entries.flatten().filter_map(inside).min());
+    match below {
+        Some(below) => format!("is the folder of several experiments: name that of one, as {}", below.display()),
+        None if place.join("run.json").is_file() && !place.join("report.json").is_file() => {
+            "holds no trained auto-encoder yet: its run is not finished; go on with --resume".into()
+        }
+        None => "holds no trained auto-encoder (no models/*.safetensors)".into(),
     }
 }
 

@@ -1,0 +1,111 @@
+//! A trained auto-encoder in use: rows do not see each other, replicas do not see each other, and a file gives back the model.
+
+use minvel::autoencoder::{Codec, Matched, ModelCard, Reading, Settings, Views};
+use minvel::train::{Checkpoint, Desk};
+use minvel_engine::State;
+
+const IMAGE: [usize; 3] = [4, 4, 1];
+
+fn card(posterior: &str, kind: &str, likelihood: &str) -> ModelCard {
+    let (flow, latent) = ("chart".into(), "sphere:3".into());
+    let matching = Matched { kind: kind.into(), weight: 1.0, step: 1e-3, penalty: 1e-4, flow, spectral: false };
+    let settings = Settings {
+        latent,
+        posterior: posterior.into(),
+        likelihood: likelihood.into(),
+        deviation: 0.3,
+        network: "dense".into(),
+        filters: vec![],
+        hidden: vec![7],
+        activation: "tanh".into(),
+        rate: 1e-3,
+        batch: 4,
+        iterations: 2,
+        matching,
+        official: false,
+    };
+    let (version, data) = ("test".into(), "numbers".into());
+    ModelCard { version, settings, image: IMAGE, crop: None, data, images: 9, seed: 3 }
+}
+
+fn start(card: &ModelCard, replicas: usize) -> State<f32> {
+    card.settings.learning(IMAGE).unwrap().start(replicas, 5)
+}
+
+fn images(count: usize) -> Vec<u8> {
+    (0..count * 16).map(|k| (k * 7919 % 251) as u8).collect()
+}
+
+#[test]
+fn an_image_has_the_code_it_has_alone_however_many_there_are() {
+    let card = card("point", "velocity", "dequantised");
+    let mut codec = Codec::of(card.clone(), &start(&card, 1), 0, 2).unwrap();
+    let (desk, count) = (Desk::bare(), 1100); // more than go through at once
+    let all = images(count);
+    let codes = codec.encode(&all, Reading::Draw(0), 1, &desk).unwrap();
+    let pictures = codec.decode(&codes, &desk);
+    assert_eq!((codes.len(), pictures.len()), (4 * count, 16 * count));
+    for k in [0, 499, 500, 777, 1099] {
+        let own = codec.encode(&all[16 * k..][..16], Reading::Draw(0), 1, &desk).unwrap();
+        assert_eq!(own, codes[4 * k..][..4], "code {k}");
+        assert_eq!(codec.decode(&own, &desk), pictures[16 * k..][..16], "image {k}");
+    }
+    assert_eq!(codec.encode(&all, Reading::Mean, 9, &desk).unwrap(), codes, "a point is its own mean");
+    assert_eq!(codec.sample(1100, 4, &desk)[..16 * 64], codec.sample(64, 4, &desk));
+}
+
+#[test]
+fn draws_of_a_posterior_are_independent_in_every_group_of_rows() {
+    let card = card("implicit", "conditional", "gaussian");
+    let mut codec = Codec::of(card.clone(), &start(&card, 1), 0, 2).unwrap();
+    let desk = Desk::bare();
+    let same: Vec<u8> = images(1).repeat(1100);
+    let [first, second] = [0, 1].map(|draw| codec.encode(&same, Reading::Draw(draw), 1, &desk).unwrap());
+    let mut all: Vec<[u32; 4]> =
+        [first, second].concat().as_chunks::<4>().0.iter().map(|code| code.map(f32::to_bits)).collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 2200, "no two rows or draws share their noise");
+    assert!(codec.encode(&same, Reading::Mean, 1, &desk).unwrap_err().to_string().contains("no mean"));
+}
+
+#[test]
+fn one_of_several_trainings_alone_does_what_it_does_beside_the_others() {
+    let card = card("implicit", "conditional", "bernoulli");
+    let (mut state, desk) = (start(&card, 3), Desk::bare());
+    let model = card.settings.learning(IMAGE).unwrap().model;
+    let views = Views { model: &model, options: desk.options(3), seed: 8 };
+    let shown = model.decoder.likelihood.shown(&images(5), 8);
+    assert!(shown.iter().all(|x| *x == 0.0 || *x == 1.0), "pixels are drawn black or white");
+    let beside = views.codes(&mut state, &shown);
+    for replica in 0..3 {
+        let mut codec = Codec::of(card.clone(), &state, replica, 2).unwrap();
+        let alone = codec.encode(&images(5), Reading::Draw(0), 8, &desk).unwrap();
+        assert_eq!(alone, beside[replica * 20..][..20], "replica {replica}");
+    }
+    assert!(Codec::of(card.clone(), &state, 3, 2).unwrap_err().to_string().contains("from 1 to 3"));
+}
+
+#[test]
+fn a_file_gives_back_the_model_and_a_broken_one_says_so() {
+    let card = card("explicit", "divergence", "dequantised");
+    let (state, desk) = (start(&card, 1), Desk::bare());
+    let path = std::env::temp_dir().join(format!("minvel-codec-{}.safetensors", std::process::id()));
+    Checkpoint::new(state.clone(), 2, "a test", &card).write(&path).unwrap();
+    let (mut read, mut own) = (Codec::read(&path, 0).unwrap(), Codec::of(card.clone(), &state, 0, 2).unwrap());
+    assert_eq!(read.card, card);
+    assert_eq!(read.sample(9, 1, &desk), own.sample(9, 1, &desk));
+    for (change, words) in [
+        ((|card: &mut ModelCard| card.image = [8, 8, 1]) as fn(&mut ModelCard), "broken"),
+        (|card| card.image = [0, 4, 1], "broken"),
+        (|card| card.settings.latent = "sphere:4".into(), "broken"),
+        (|card| card.settings.network = "magic".into(), "magic"),
+    ] {
+        let mut wrong = card.clone();
+        change(&mut wrong);
+        Checkpoint::new(state.clone(), 2, "a test", &wrong).write(&path).unwrap();
+        let why = Codec::read(&path, 0).unwrap_err().to_string();
+        assert!(why.contains(words) && why.contains("minvel-codec"), "{why}");
+    }
+    std::fs::remove_file(&path).unwrap();
+}
