@@ -44,7 +44,8 @@ pub fn ended(error: Error, command: &str, folder: &Path) -> Failure {
         Error::Interrupted => Failure::Interrupted(format!("interrupted; {advice}")),
         Error::File { .. } => Failure::Halted(error, format!("when that is mended, {advice}")),
         Error::Device(_) => {
-            Failure::Halted(error, format!("what was saved is whole; {advice}, perhaps with --device cpu"))
+            let resume = format!("minvel {command} --resume {}", folder.display());
+            Failure::Halted(error, format!("saved work is intact; resume with: {resume} (or with --device cpu added)"))
         }
         error => Failure::Work(error),
     }
