@@ -50,9 +50,8 @@ pub fn ended(error: Error, command: &str, folder: &Path) -> Failure {
     match error {
         Error::File { .. } => Failure::Halted(error, format!("once fixed, {}", resume_with(command, folder))),
         Error::Device(_) => {
-            let advice =
-                format!("what was saved is whole; {}, perhaps with --device cpu", resume_with(command, folder));
-            Failure::Halted(error, advice)
+            let resume = resume_with(command, folder);
+            Failure::Halted(error, format!("saved work is intact; {resume} (or with --device cpu added)"))
         }
         error => Failure::of_work(error),
     }

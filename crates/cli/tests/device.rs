@@ -37,7 +37,7 @@ fn begin(out: &Path, fault: Option<(&str, &str)>) -> Output {
         "--set",
         "samples=20_000",
         "--set",
-        "step_sizes=[1e-2]",
+        "step_sizes=[1e-3,1e-2,1e-1]",
         "--set=learning.iterations=60",
     ];
     minvel(&[&["gaussian", "--out", out.to_str().expect("a plain name")][..], &SETTINGS].concat(), fault)
@@ -57,7 +57,7 @@ fn a_gpu_that_fails_half_way_is_told_and_the_run_goes_on_to_the_same_bits() {
     let whole = folder("whole");
     assert!(begin(&whole, None).status.success());
     // In the middle of the training; when it is to begin; while the card is full.
-    let faults = [("EMULATOR_FAIL", "kernel:40"), ("EMULATOR_FAIL", "cuGraphLaunch:2"), ("EMULATOR_MEMORY", "600000")];
+    let faults = [("EMULATOR_FAIL", "kernel:40"), ("EMULATOR_FAIL", "cuGraphLaunch:2"), ("EMULATOR_MEMORY", "100000")];
     for fault in faults {
         let out = folder("failed");
         let Output { status, stderr, .. } = begin(&out, Some(fault));

@@ -206,11 +206,11 @@ impl<T: Real> State<T> {
 
 impl<T: Real> PartialEq for State<T> {
     fn eq(&self, other: &Self) -> bool {
-        let same = |((n, a), (m, b)): (&(String, Value<T>), &(String, Value<T>))| {
-            n == m && matches!((a.all(), b.all()), (Ok(a), Ok(b)) if a == b)
-        };
-        let names = self.numbers == other.numbers && self.values.len() == other.values.len();
-        names && self.values.iter().zip(&other.values).all(same)
+        // Values that are lost are equal to none.
+        let mut pairs = self.values.iter().zip(&other.values);
+        self.numbers == other.numbers
+            && self.values.len() == other.values.len()
+            && pairs.all(|((n, a), (m, b))| n == m && matches!((a.all(), b.all()), (Ok(a), Ok(b)) if a == b))
     }
 }
 

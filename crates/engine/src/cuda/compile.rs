@@ -75,7 +75,7 @@ fn build<'k>(
         std::iter::from_fn(next).map(|(key, kernel)| Ok((key, one(kernel)?))).collect::<Result<Vec<_>, Trouble>>()
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| beside(scope, &work)).collect();
+        let workers: Vec<_> = (0..cores).map(|_| beside(scope, work)).collect();
         let made: Result<Vec<Vec<_>>, Trouble> = workers.into_iter().map(Beside::result).collect();
         made.map(|made| made.into_iter().flatten().collect())
     })
