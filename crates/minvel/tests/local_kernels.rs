@@ -11,7 +11,7 @@ use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 use support::{estimate, sum, values, within_sigma, within_ulps};
 
-const SPACES: [&str; 12] = [
+const SPACES: [&str; 15] = [
     "euclidean:3",
     "torus:1",
     "torus:4",
