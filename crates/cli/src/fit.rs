@@ -104,7 +104,8 @@ pub struct Arguments {
 /// How the file is to be read.
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 pub struct Reading {
-    /// Where the points live: euclidean:2, sphere:2, torus:3, hyperbolic:2, so3, product(sphere:2,euclidean:1).
+    /// Where the points live: euclidean:2, sphere:2, projective:2 (axes), torus:3, hyperbolic:2, so3,
+    /// product(sphere:2,euclidean:1).
     #[arg(long, value_name = "NAME")]
     manifold: Option<String>,
     #[command(flatten)]

@@ -327,7 +327,7 @@ fn every_objective_and_flow_can_be_asked_for() {
         for pair in flags.chunks(2).filter(|pair| pair[0] != "--threads") {
             let key = pair[0].trim_start_matches("--").replace('-', "_");
             let line = config.lines().find(|l| l.starts_with(&format!("{key} ="))).unwrap_or("");
-            let value = line.split('=').nth(1).unwrap_or("").trim().trim_matches('"');
+            let value = line.split(['=', '#']).nth(1).unwrap_or("").trim().trim_matches('"');
             let same = value == pair[1]
                 || value.parse::<f64>().ok().zip(pair[1].parse::<f64>().ok()).is_some_and(|(a, b)| a == b);
             assert!(same, "{pair:?}: config.toml says `{line}`");

@@ -352,7 +352,6 @@ fn data_that_do_not_fit_the_model_are_refused_by_every_command() {
     for (file, contents, words) in [
         ("names.csv", "lat,lon\n1,2\n3,4\n", &["names.csv", "there is no column `latitude`", "lat, lon"][..]),
         ("pole.csv", "latitude,longitude\n1,2\n93,4\n", &["pole.csv", "line 3", "column 1 (`latitude`)", "93"]),
-        ("gap.csv", "latitude,longitude\n1,2\n,4\n", &["gap.csv", "line 3", "column 1 (`latitude`)", "empty"]),
         ("text.csv", "latitude,longitude\n1,2\n3,west\n", &["text.csv", "line 3", "column 2 (`longitude`)", "west"]),
         ("none.csv", "latitude,longitude\n", &["none.csv", "no rows"]),
     ] {

@@ -265,7 +265,11 @@ fn quaternions_matrices_and_products_are_understood() {
     let named = vec![q("qx", 1), q("qy", 2), q("qz", 3), q("qw", 0)];
     let data = understood(named, &Request::default(), "so3 from qx, qy, qz, qw as quaternion-xyzw");
     understood(vec![q("w", 0), q("x", 1), q("y", 2), q("z", 3)], &on("so3"), "so3 from w, x, y, z as quaternion-wxyz");
-    refused(vec![q("", 0), q("", 1), q("", 2), q("", 3)], &on("so3"), &["quaternion-wxyz or quaternion-xyzw"]);
+    refused(
+        vec![q("", 0), q("", 1), q("", 2), q("", 3)],
+        &on("so3"),
+        &["--layout quaternion-wxyz", "--layout quaternion-xyzw"],
+    );
     let matrices = Coordinates {
         layouts: vec![Layout::RotationMatrix],
         columns: (1..10).map(|k| k.to_string()).collect(),

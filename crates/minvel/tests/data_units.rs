@@ -119,13 +119,12 @@ fn clocks_are_a_question_and_hours_and_periods_are_understood() {
         assert!(own.values.iter().zip(&given.values).all(|(a, b)| (a - b).abs() < 1e-11), "{} changed", own.name);
     }
     // A place and an hour: units for the one, a period for the other.
-    let both = vec![column("lat", |i| i), column("lon", |i| 6.0 * i), column("hour", |i| 0.4 * i)];
-    let request = Request { units: Some(Units::Degrees), ..period(&[24.0], "product(sphere:2,torus:1)") };
-    understood(
-        both,
-        &request,
-        "product(sphere:2,torus:1) from lat, lon, hour as latlon,angles in degrees with period 24",
-    );
+    let both = || vec![column("lat", |i| i), column("lon", |i| 6.0 * i), column("hour", |i| 0.4 * i)];
+    let product = period(&[24.0], "product(sphere:2,torus:1)");
+    let read = "product(sphere:2,torus:1) from lat, lon, hour as latlon,angles in degrees with period 24";
+    understood(both(), &Request { units: Some(Units::Degrees), ..product.clone() }, read);
+    understood(both(), &product, read);
+    refused(both(), &on("product(sphere:2,torus:1)"), &["not in hours", "--units degrees --period 24"]);
     refused(two(), &period(&[24.0], "torus:2"), &["row 6, column 2 (`wind`)", "30", "period 24"]);
     refused(two(), &period(&[24.0, 360.0, 1.0], "torus:2"), &["3 periods for 2 angles"]);
     refused(two(), &period(&[-1.0], "torus:2"), &["positive"]);
@@ -254,7 +253,7 @@ fn rows_that_miss_a_number_are_left_out_where_that_is_wanted() {
     std::fs::write(&path, "id,x\na,1\nb,east\n").unwrap();
     let error = Dataset::read_complete(&path, &form, &Options::default()).unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("`east` is not a number"), "{error}");
-    std::fs::write(&path, "id,x\na,\nb,NA\n").unwrap();
+    std::fs::write(&path, "id,x\n1,\n2,NA\n").unwrap();
     assert!(
         Dataset::read_complete(&path, &form, &Options::default()).unwrap_err().to_string().contains("each of the 2")
     );

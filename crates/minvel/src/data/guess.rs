@@ -6,20 +6,21 @@
 //! **Checked by** tests/data_points.rs, tests/data_units.rs.
 
 mod axes;
+mod layouts;
 mod names;
 mod units;
 
 use super::coordinates::{Coordinates, check_cells};
 use super::dataset::Request;
-use super::layout::{LENGTH_TOLERANCE, Layout, Units, layouts_of, spaces_of};
+use super::layout::{LENGTH_TOLERANCE, Layout, layouts_of, spaces_of};
 use super::table::Table;
 use super::text::shorten;
 use crate::Error;
 use crate::error::Choice;
 use crate::manifold::Space;
-use names::{angle_columns, by_names, list};
+use layouts::layout;
+use names::{angle_columns, are_lines, by_names, list};
 pub(super) use names::{is_bearing, is_geographic};
-use std::f64::consts::FRAC_PI_2;
 use std::ops::Range;
 use units::Angles;
 pub(super) use units::{ENOUGH, SLACK};
@@ -70,18 +71,19 @@ pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
     }
     let parts = parts(table, &manifold, &spaces, request, &chosen)?;
     check_cells(table, &chosen)?;
-    let angles = angles(table, &parts, &chosen);
-    let given = angles.periods(request)?;
-    let units = match angles.places.is_empty() && (given.is_some() || angles.circular.is_empty()) {
-        true => None,
-        false => Some(angles.units(request, &mut sentences)?),
-    };
-    let periods = match given {
+    let mut angles = angles(table, &parts, &chosen);
+    let periods = match angles.periods(request)? {
         None => vec![],
         Some(given) => {
-            let period = |c: &usize| angles.circular.iter().position(|own| own == c).map(|k| given[k]);
+            // the others alone have a unit
+            let circular = std::mem::take(&mut angles.circular);
+            let period = |c: &usize| circular.iter().position(|own| own == c).map(|k| given[k]);
             chosen.iter().map(period).collect()
         }
+    };
+    let units = match angles.places.is_empty() && angles.circular.is_empty() {
+        true => None,
+        false => Some(angles.units(request, &mut sentences)?),
     };
     let mut layouts = vec![];
     for (k, part) in parts.iter().enumerate() {
@@ -145,7 +147,8 @@ fn choose(
 fn guess_manifold(table: &Table, among: &[usize]) -> Result<(String, String), Error> {
     let latlon = by_names(table, among, Space::Sphere(2)).filter(|(_, layout)| layout.is_angular());
     if let Some((columns, _)) = latlon {
-        return Ok(("sphere:2".into(), format!("columns {} are latitude and longitude", list(table, &columns))));
+        let what = if are_lines(table, &columns) { "trend and plunge" } else { "latitude and longitude" };
+        return Ok(("sphere:2".into(), format!("columns {} are {what}", list(table, &columns))));
     }
     let unit = |columns: &[usize]| {
         let length = |row: usize| columns.iter().map(|&c| table.columns[c].values[row].powi(2)).sum::<f64>().sqrt();
@@ -279,78 +282,5 @@ fn parts(
             "{} columns can be {manifold} in several ways: give the layout of each factor",
             chosen.len()
         )),
-    }
-}
-
-/// The layout of a factor, of those with as many columns.
-fn layout(
-    table: &Table,
-    part: &Part,
-    columns: &[usize],
-    units: Option<Units>,
-    sentences: &mut Vec<String>,
-) -> Result<Layout, Error> {
-    let layouts = part.layouts();
-    if let [only] = layouts.as_slice() {
-        return Ok(*only);
-    }
-    if let Some((_, layout)) = by_names(table, columns, part.space).filter(|(c, _)| c == columns) {
-        sentences.push(format!("layout {layout}: by the names {}", list(table, columns)));
-        return Ok(layout);
-    }
-    let refuse = |what: String| Err(Error::content(&table.path, what));
-    if part.space == Space::So3 {
-        let what = "four columns can be quaternions with the real part first or last: give the layout";
-        let choice = |name: &str, which: &str| Choice::new("layout", name, format!("the real part stands {which}"));
-        let choices = vec![choice("quaternion-wxyz", "first"), choice("quaternion-xyzw", "last")];
-        return Err(Error::ambiguous(&table.path, what, choices));
-    }
-    let units = units.unwrap_or(Units::Degrees);
-    let (quarter, turn) = (units.from_radians(FRAC_PI_2), units.turn());
-    let fits = |lat: usize, lon: usize| {
-        let ((low, high), (west, east)) = (table.columns[lat].range(), table.columns[lon].range());
-        low >= -quarter && high <= quarter && west >= -turn && east <= turn
-    };
-    let (first, second) = (columns[0], columns[1]);
-    match (fits(first, second), fits(second, first)) {
-        (true, false) => {
-            sentences.push(format!(
-                "layout latlon: {} goes beyond ±{quarter}, so the other one is the latitude",
-                table.label(second)
-            ));
-            Ok(Layout::LatLon)
-        }
-        (false, true) => {
-            sentences.push(format!(
-                "layout lonlat: {} goes beyond ±{quarter}, so the other one is the latitude",
-                table.label(first)
-            ));
-            Ok(Layout::LonLat)
-        }
-        (true, true) => {
-            let (a, b) = (table.label(first), table.label(second));
-            let what = format!(
-                "either of {a} and {b} may be the latitude, all being within ±{quarter}: give the layout latlon or lonlat"
-            );
-            let choices = vec![
-                Choice::new("layout", "latlon", format!("{a} is the latitude")),
-                Choice::new("layout", "lonlat", format!("{b} is the latitude")),
-            ];
-            Err(Error::ambiguous(&table.path, what, choices))
-        }
-        (false, false) => {
-            let over = |c: usize| (0..table.rows()).find(|&r| table.columns[c].values[r].abs() > quarter).unwrap_or(0);
-            let (a, b) = (over(first), over(second));
-            refuse(format!(
-                "neither column can be the latitude, which lies within ±{quarter} {units}: {}, {} is {}; {}, {} is {}: choose the \
-                 columns, or correct the rows",
-                table.place(a),
-                table.label(first),
-                table.columns[first].text(a),
-                table.place(b),
-                table.label(second),
-                table.columns[second].text(b)
-            ))
-        }
     }
 }

@@ -100,7 +100,9 @@ impl Angles<'_> {
         let named = self.all().iter().find_map(|&c| unit_in(&self.table.columns[c].name));
         match request.units.or(named) {
             Some(Units::Hours) if !self.places.is_empty() => {
-                Err(Error::config("latitudes and longitudes are in degrees or radians, not in hours: give the units"))
+                let what = "latitudes and longitudes are in degrees or radians, not in hours: give their units, and a period of 24 \
+                            for the hours (--units degrees --period 24)";
+                Err(Error::config(what))
             }
             Some(units) if request.trust => Ok(units),
             Some(units) => {
