@@ -1,11 +1,28 @@
 //! `minvel data`: lists, finds, and fetches over a server on this machine that breaks off, lies and refuses.
 
+#[path = "../../minvel/tests/support/needs.rs"]
+mod needs;
+
+use minvel_testing::test;
+use needs::set;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitCode, Output};
 use std::sync::mpsc::{Receiver, channel};
+
+fn main() -> ExitCode {
+    minvel_testing::run([
+        test!(a_set_is_downloaded_checked_and_found).needs(set("volcano")),
+        test!(a_download_that_broke_off_goes_on_where_it_ended).needs(set("volcano")),
+        test!(a_wrong_file_is_removed_and_named),
+        test!(what_a_mirror_does_not_have_is_said),
+        test!(folders_are_mirrors_too).needs(set("volcano")),
+        test!(bad_requests_are_refused_with_status_2),
+        test!(the_list_says_source_licence_and_place),
+    ])
+}
 
 /// A folder of a test's own, gone when it ends.
 struct Folder(PathBuf);
@@ -71,14 +88,9 @@ enum Manner {
     Empty,
 }
 
-/// A small known file of 11295 bytes. Checksums can only be met by the real bytes, so tests skip without them.
-fn known_file() -> Option<Vec<u8>> {
-    let root = std::env::var_os("MINVEL_DATA").map(PathBuf::from);
-    let bytes = root.and_then(|root| std::fs::read(root.join("data/earth/volerup.csv")).ok());
-    if bytes.is_none() {
-        eprintln!("******** SKIPPED: there is no data/earth/volerup.csv below MINVEL_DATA ********");
-    }
-    bytes
+/// A small known file of 11295 bytes. Checksums can only be met by the real bytes.
+fn known_file() -> Vec<u8> {
+    std::fs::read(minvel::data::locate("volcano").unwrap()).unwrap()
 }
 
 /// Serves bytes, each request in the next manner; tells the request lines and ranges it saw.
@@ -118,9 +130,8 @@ fn serve(bytes: Vec<u8>, manners: Vec<Manner>) -> (String, Receiver<String>) {
     (address, seen)
 }
 
-#[test]
 fn a_set_is_downloaded_checked_and_found() {
-    let Some(bytes) = known_file() else { return };
+    let bytes = known_file();
     let cache = Folder::new("whole");
     let (address, seen) = serve(bytes.clone(), vec![Manner::Honest]);
     let output = minvel(&cache, &["data", "fetch", "volcano", "--from", &address, "--json"]);
@@ -137,9 +148,8 @@ fn a_set_is_downloaded_checked_and_found() {
     assert_eq!(String::from_utf8(found.stdout).unwrap().trim(), path);
 }
 
-#[test]
 fn a_download_that_broke_off_goes_on_where_it_ended() {
-    let Some(bytes) = known_file() else { return };
+    let bytes = known_file();
     for (second, received) in [(Manner::Honest, 8295), (Manner::Whole, 11295)] {
         let cache = Folder::new("resumed");
         let (address, seen) = serve(bytes.clone(), vec![Manner::Breaks(3000), second]);
@@ -159,7 +169,6 @@ fn a_download_that_broke_off_goes_on_where_it_ended() {
     }
 }
 
-#[test]
 fn a_wrong_file_is_removed_and_named() {
     let mut longer = vec![b'x'; 20_000];
     for bytes in [vec![b'x'; 11295], std::mem::take(&mut longer)] {
@@ -172,7 +181,6 @@ fn a_wrong_file_is_removed_and_named() {
     }
 }
 
-#[test]
 fn what_a_mirror_does_not_have_is_said() {
     let cache = Folder::new("missing");
     let (address, _seen) = serve(vec![], vec![Manner::Empty]);
@@ -185,9 +193,8 @@ fn what_a_mirror_does_not_have_is_said() {
     assert!(error(&nobody).contains("cannot download"), "{}", error(&nobody));
 }
 
-#[test]
 fn folders_are_mirrors_too() {
-    let Some(bytes) = known_file() else { return };
+    let bytes = known_file();
     let (cache, mirror, to) = (Folder::new("cache"), Folder::new("mirror"), Folder::new("to"));
     std::fs::create_dir_all(mirror.0.join("data/earth")).unwrap();
     std::fs::write(mirror.0.join("data/earth/volerup.csv"), &bytes).unwrap();
@@ -202,7 +209,6 @@ fn folders_are_mirrors_too() {
     assert!(error(&output).contains("flood.csv"), "{}", error(&output));
 }
 
-#[test]
 fn bad_requests_are_refused_with_status_2() {
     let cache = Folder::new("refused");
     for (arguments, expected) in [
@@ -223,7 +229,6 @@ fn bad_requests_are_refused_with_status_2() {
     }
 }
 
-#[test]
 fn the_list_says_source_licence_and_place() {
     let cache = Folder::new("list");
     let text = String::from_utf8(minvel(&cache, &["data", "list"]).stdout).unwrap();

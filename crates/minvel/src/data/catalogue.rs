@@ -2,7 +2,7 @@
 //!
 //! **Conventions.** A root folder holds `data/FOLDER/FILE` and `weights/FILE`. Roots are `$MINVEL_DATA`, then the user's
 //! cache folder (`$XDG_CACHE_HOME/minvel`, or `~/.cache/minvel`). Mirrors are laid out the same way.
-//! **Checked by** tests/data_files.rs.
+//! **Checked by** tests/data_files.rs, tests/real_data/files.rs.
 
 use crate::Error;
 use std::path::{Path, PathBuf};
