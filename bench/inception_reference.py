@@ -1,4 +1,4 @@
-"""The FID Inception network in PyTorch, written from its description: what crates/minvel/tests/inception.rs expects.
+"""The FID Inception network in PyTorch, written from its description: what crates/minvel/tests/real_data/inception.rs expects.
 
 python bench/inception_reference.py WEIGHTS [IMAGES.npy OUT.npy]
 

@@ -7,18 +7,32 @@ mod server;
 mod state_dict;
 mod support;
 
+#[path = "../../minvel/tests/support/needs.rs"]
+mod needs;
+
+use minvel::data::catalogue;
+use minvel_testing::test;
+use needs::set;
 use server::{Reply, Server};
 use std::path::Path;
-use support::{Folder, error, real_data};
+use std::process::ExitCode;
+use support::{Folder, error};
 
-#[test]
+fn main() -> ExitCode {
+    let sets = ["volcano", "flood", "fire", "rna", "mammals", "wine", "parkinsons", "mnist"].map(set);
+    let all = test!(every_set_at_hand_is_fetched_from_its_hosts_and_used_from_the_cache_alone);
+    let all = sets.into_iter().fold(all, |test, need| test.needs(need));
+    minvel_testing::run([all, test!(published_weights_are_fetched_and_give_the_same_distance).needs(set("inception"))])
+}
+
 fn every_set_at_hand_is_fetched_from_its_hosts_and_used_from_the_cache_alone() {
-    let Some(root) = real_data("data") else { return };
+    let roots = catalogue::roots();
     // the first address of each file has nothing, so that the second is tried where there is one
     let server = Server::new(move |request| {
         let name = request.address.rsplit('/').next().unwrap();
-        let folders = ["earth", "mnist", "rna", "uci", "wordnet"].map(|folder| root.join(folder).join(name));
-        let bytes = folders.iter().find_map(|path| std::fs::read(path).ok());
+        let folders = ["earth", "mnist", "rna", "uci", "wordnet"];
+        let paths = roots.iter().flat_map(|root| folders.map(|folder| root.join("data").join(folder).join(name)));
+        let bytes = paths.into_iter().find_map(|path| std::fs::read(path).ok());
         match (bytes, request.address.contains("/5b48a7f7e1") || request.address.contains("ossci")) {
             (Some(bytes), false) => Reply::Honest(bytes),
             _ => Reply::Status(404),
@@ -58,14 +72,13 @@ fn every_set_at_hand_is_fetched_from_its_hosts_and_used_from_the_cache_alone() {
     folder.good(&[&["reproduce", "earth", "--quick", "--device", "cpu", "--out", "earth"], &settings[..]].concat());
 }
 
-#[test]
 fn published_weights_are_fetched_and_give_the_same_distance() {
-    let Some(original) = real_data("weights/inception_fid_2015-12-05.f16.safetensors") else { return };
+    let original = catalogue::find("inception").unwrap().path().unwrap();
     let folder = Folder::new("data-weights");
     let items = state_dict::published(&original, 1.0);
     let published = state_dict::stream(&items, state_dict::pickle(&items));
     let path = folder.file("pt_inception-2015-12-05-6726825d.pth", &published);
-    let sum = minvel::data::catalogue::sha256(Path::new(&path)).unwrap();
+    let sum = catalogue::sha256(Path::new(&path)).unwrap();
     // the built-in list with the checksum of these bytes, which are rounded to f16
     let list = include_str!("../../minvel/src/data/catalogue.toml");
     let list = list.replace("6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2", &sum);

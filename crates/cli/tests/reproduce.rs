@@ -1,7 +1,10 @@
 //! The command line: exit status, messages, and nothing half-written.
 
+mod support;
+
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use support::Folder;
 
 fn minvel(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_minvel")).args(arguments).output().unwrap()
@@ -46,6 +49,19 @@ fn bad_input_is_refused_with_status_2_and_leaves_nothing() {
         assert_eq!(minvel(&arguments).status.code(), Some(2), "{arguments:?}");
     }
     assert!(!std::path::Path::new("no-such-folder").exists());
+}
+
+/// Settings are checked without data (once `earth` refused its own on a machine that had none); work is not begun without.
+#[test]
+fn an_experiment_asks_for_the_data_it_lacks_and_leaves_nothing() {
+    let folder = Folder::new("lacks-data");
+    let output = folder.minvel(&["reproduce", "earth", "--quick", "--set", "sets=['volcano', 'rna']", "--out", "out"]);
+    let message = String::from_utf8_lossy(&output.stderr).to_string();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    for part in ["volcano, rna", "MINVEL_DATA", "minvel data"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(!folder.path("out").exists(), "a folder is left behind");
 }
 
 #[test]

@@ -1,23 +1,55 @@
 //! Programs on a GPU beside the same programs on the CPU.
 //!
-//! Without a GPU these tests say so on standard error and pass. The suites of the operations, of random programs and of the
+//! Tests that need a GPU are skipped where there is none. The suites of the operations, of random programs and of the
 //! optimisers run on a GPU too: `MINVEL_DEVICE=cuda cargo test --release`; on an emulated one by `emulator/run cargo test …`.
-#![cfg(feature = "cuda")]
 
 use minvel_engine::init::Init;
 use minvel_engine::optim::Optimiser;
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Clock, Device, Draw, Expr, Graph, Options, Precision, State, Window, grad};
+use minvel_testing::{Need, note, test};
+use std::process::ExitCode;
 
-/// The GPU's options, or none with a loud remark.
-fn gpu(test: &str) -> Option<Options> {
-    match Device::Cuda(0).checked() {
-        Ok(device) => Some(Options { device, ..Options::default() }),
-        Err(why) => {
-            eprintln!("SKIPPED {test}: {why}");
-            None
-        }
+fn main() -> ExitCode {
+    minvel_testing::run([
+        test!(a_training_run_on_the_gpu_is_that_on_the_cpu).needs(a_gpu()),
+        test!(a_run_on_the_gpu_repeats_bit_for_bit).needs(a_gpu()),
+        test!(steps_in_one_call_are_steps_in_many).needs(a_gpu()),
+        test!(random_numbers_have_the_bits_of_the_cpu).needs(a_gpu()),
+        test!(products_keep_the_error_of_f32_and_tf32_does_not).needs(a_gpu()),
+        test!(tiles_end_where_their_matrices_end).needs(a_gpu()),
+        test!(a_nan_comes_through_a_product).needs(a_gpu()),
+        test!(values_left_on_the_gpu_belong_to_the_state_that_made_them).needs(a_gpu()),
+        test!(a_card_that_is_not_there_is_an_error_that_says_what_to_do),
+        test!(a_small_step_is_few_kernels),
+        test!(long_sums_over_rows_are_cut_into_pieces_of_large_tiles_for_any_number_of_replicas),
+        test!(products_of_one_kernel_choose_their_tiles_together),
+        test!(programs_that_differ_in_constants_share_their_kernels),
+        test!(constants_reach_a_shared_kernel).needs(a_gpu()),
+        test!(convolutions_and_their_gradients_on_the_gpu_are_those_on_the_cpu).needs(a_gpu()),
+        test!(short_products_with_transposed_matrices_load_in_fours),
+        test!(short_products_with_transposed_matrices_on_the_gpu_are_those_on_the_cpu).needs(a_gpu()),
+        test!(values_computed_again_have_the_same_bits).needs(a_gpu()),
+        test!(bytes_stay_bytes_in_the_text_of_a_kernel),
+        test!(positions_in_large_tables_do_not_overflow),
+        test!(bytes_on_the_gpu_have_the_bits_of_the_cpu).needs(a_gpu()),
+    ])
+}
+
+/// If programs are asked to run on a GPU (`MINVEL_DEVICE`), there must be one.
+fn a_gpu() -> Need {
+    let found = Device::Cuda(0).checked();
+    let asked = std::env::var("MINVEL_DEVICE").ok().filter(|device| device.starts_with("cuda"));
+    Need {
+        what: "a GPU".into(),
+        here: found.is_ok(),
+        remedy: "crates/engine/emulator/run emulates one".into(),
+        required: asked.zip(found.err()).map(|(device, why)| format!("MINVEL_DEVICE is {device} ({why})")),
     }
+}
+
+fn gpu() -> Options {
+    Options { device: Device::Cuda(0), ..Options::default() }
 }
 
 fn cpu() -> Options {
@@ -79,9 +111,8 @@ impl Training {
     }
 }
 
-#[test]
 fn a_training_run_on_the_gpu_is_that_on_the_cpu() {
-    let Some(options) = gpu("a training run") else { return };
+    let options = gpu();
     let options = Options { replicas: 3, ..options };
     let training = Training::new(40);
     let (ours, state) = training.run::<f64>(&options, 5);
@@ -94,9 +125,8 @@ fn a_training_run_on_the_gpu_is_that_on_the_cpu() {
     }
 }
 
-#[test]
 fn a_run_on_the_gpu_repeats_bit_for_bit() {
-    let Some(options) = gpu("a repeated run") else { return };
+    let options = gpu();
     let training = Training::new(100);
     for replicas in [1, 10] {
         let options = Options { replicas, ..options.clone() };
@@ -109,9 +139,8 @@ fn a_run_on_the_gpu_repeats_bit_for_bit() {
     }
 }
 
-#[test]
 fn steps_in_one_call_are_steps_in_many() {
-    let Some(options) = gpu("steps in one call") else { return };
+    let options = gpu();
     let g = Graph::new();
     let v = g.variable("v", [3]);
     let next = 0.5 * v + g.step() + g.random(Draw::Uniform, 4, [3]);
@@ -127,9 +156,8 @@ fn steps_in_one_call_are_steps_in_many() {
     assert_eq!(whole.0.as_deref(), Some(&whole.1[..]));
 }
 
-#[test]
 fn random_numbers_have_the_bits_of_the_cpu() {
-    let Some(options) = gpu("random numbers") else { return };
+    let options = gpu();
     let g = Graph::new();
     let draws =
         [Draw::Bits, Draw::Uniform, Draw::Rademacher, Draw::Integer(1000), Draw::Permutation(37), Draw::Epoch(41)];
@@ -155,14 +183,13 @@ fn random_numbers_have_the_bits_of_the_cpu() {
     };
     let worst =
         draw(&options).iter().zip(draw(&cpu())).map(|(a, b)| (a - b).abs() / b.abs().max(1.0)).fold(0.0, f32::max);
-    println!("normals differ by at most {:.2} ulp", worst / f32::EPSILON);
+    note!("normals differ by at most {:.2} ulp", worst / f32::EPSILON);
     assert!(worst <= 2.0 * f32::EPSILON);
 }
 
 /// Σ_k |a||b| bounds an entry of a product; an error of `ulps` roundings of it is what f32 promises.
-#[test]
 fn products_keep_the_error_of_f32_and_tf32_does_not() {
-    let Some(options) = gpu("errors of products") else { return };
+    let options = gpu();
     // Tensor cores cut off what they add: sums of positive numbers would shrink with their length.
     let positive = [(128, 784, 256, true), (2048, 4096, 64, true)];
     let any = [(128, 256, 256, false), (200, 100, 100, false), (33, 784, 9, false), (5120, 64, 64, false)];
@@ -187,7 +214,7 @@ fn products_keep_the_error_of_f32_and_tf32_does_not() {
             (0..rows * n).step_by(7).map(entry).fold(0.0, f64::max) / f64::from(f32::EPSILON)
         };
         let (f32_error, tf32_error) = (error(Precision::F32), error(Precision::Tf32));
-        println!("{rows}×{k}×{n}, positive {positive}: {f32_error:.2} ulp of Σ|a||b|, tf32 {tf32_error:.0}");
+        note!("{rows}×{k}×{n}, positive {positive}: {f32_error:.2} ulp of Σ|a||b|, tf32 {tf32_error:.0}");
         // A plain sum of k products may be off by k/2 roundings; three products of parts by 6 at any length, and a sum of k/32
         // positive pieces by as many halves, but hardly by more than three times their root.
         let pieces = if positive { 1.5 * (k as f64 / 32.0).sqrt() } else { 0.0 };
@@ -198,9 +225,8 @@ fn products_keep_the_error_of_f32_and_tf32_does_not() {
 
 /// Tiles of many sizes, operands that lie along k or across it (or one term's so, the other's not), and ends of matrices within
 /// a tile: every entry is what f64 has.
-#[test]
 fn tiles_end_where_their_matrices_end() {
-    let Some(options) = gpu("ends of tiles") else { return };
+    let options = gpu();
     let mut tiles = String::new();
     // Lengths that are no multiple of four are copied and stored one by one.
     for (replicas, [m, k, n]) in [(1, [100, 40, 36]), (3, [150, 200, 90]), (12, [380, 68, 516])] {
@@ -242,9 +268,8 @@ fn tiles_end_where_their_matrices_end() {
     }
 }
 
-#[test]
 fn a_nan_comes_through_a_product() {
-    let Some(options) = gpu("NaN in products") else { return };
+    let options = gpu();
     let g = Graph::new();
     let product = (g.input_rows("a", 64, [64]).log().matmul(g.input("b", [64, 64]))).sum(-1);
     for precision in [Precision::F32, Precision::Tf32] {
@@ -257,9 +282,8 @@ fn a_nan_comes_through_a_product() {
     }
 }
 
-#[test]
 fn values_left_on_the_gpu_belong_to_the_state_that_made_them() {
-    let Some(options) = gpu("values on the GPU") else { return };
+    let options = gpu();
     let g = Graph::new();
     let v = g.variable("v", [4]);
     let mut program = g.compile::<f64>(&[], &[(v, v + 1.0)], &options);
@@ -281,7 +305,6 @@ fn values_left_on_the_gpu_belong_to_the_state_that_made_them() {
     assert_eq!(first.get("v"), Some(&[11.0; 4][..]));
 }
 
-#[test]
 fn a_card_that_is_not_there_is_an_error_that_says_what_to_do() {
     let g = Graph::new();
     let options = Options { device: Device::Cuda(99), ..Options::default() };
@@ -289,33 +312,30 @@ fn a_card_that_is_not_there_is_an_error_that_says_what_to_do() {
         panic!("there are not a hundred cards")
     };
     let text = why.to_string();
-    println!("{text}");
+    note!("{text}");
     assert!(text.contains("CPU") || text.contains("minvel devices"), "{text}");
 }
 
-#[test]
 fn a_small_step_is_few_kernels() {
     let training = Training::new(100);
     let options = cpu();
     let sources = training.graph.cuda_source::<f32>(&[training.loss], &training.updates.updates, &options);
-    println!("{}", sources.last().expect("a summary"));
+    note!("{}", sources.last().expect("a summary"));
     assert!(sources.len() - 1 <= 13, "{} kernels", sources.len() - 1);
 }
 
-#[test]
 fn long_sums_over_rows_are_cut_into_pieces_of_large_tiles_for_any_number_of_replicas() {
     let g = Graph::new();
     let (x, y) = (g.input_rows("x", 50_000, [1, 100]), g.input_rows("y", 50_000, [1, 100]));
     for replicas in [1, 3, 10, 40] {
         let sources = g.cuda_source::<f32>(&[x.contract(y)], &[], &Options { replicas, ..cpu() });
         let plan = sources.last().expect("a summary");
-        println!("{replicas}: {plan}");
+        note!("{replicas}: {plan}");
         assert!(plan.contains("tile 128×112") && !plan.contains(" 1 splits"), "{replicas} replicas: {plan}");
     }
 }
 
 /// Forty products of 128×256 are too few for large tiles, but not if there are as many beside them in their kernel.
-#[test]
 fn products_of_one_kernel_choose_their_tiles_together() {
     let g = Graph::new();
     let (x, v, w) = (g.input_rows("x", 128, [784]), g.input("v", [784, 256]), g.input("w", [784, 256]));
@@ -326,7 +346,6 @@ fn products_of_one_kernel_choose_their_tiles_together() {
     }
 }
 
-#[test]
 fn programs_that_differ_in_constants_share_their_kernels() {
     let kernels = |training: &Training, options: &Options| {
         let updates = &training.updates.updates;
@@ -343,16 +362,15 @@ fn programs_that_differ_in_constants_share_their_kernels() {
         // Equal numbers in different roles are one node; that concerns few kernels.
         let other = kernels(&Training::with(100, 0.5, 0.5), &options);
         let shared = other.iter().filter(|k| one.contains(k)).count();
-        println!("{shared} of {} kernels are shared with a program whose constants are special", one.len());
+        note!("{shared} of {} kernels are shared with a program whose constants are special", one.len());
         assert!(shared * 2 > one.len());
         // The test would notice: another width is another text.
         assert!(kernels(&Training::with(96, 0.1, 1e-3), &options).iter().all(|k| !one.contains(k)));
     }
 }
 
-#[test]
 fn constants_reach_a_shared_kernel() {
-    let Some(options) = gpu("constants as arguments") else { return };
+    let options = gpu();
     let g = Graph::new();
     let x = g.input("x", [5]);
     let values = [3.25f32, -1.5, 0.0, 7.0, 1e-3];
@@ -379,9 +397,8 @@ fn constants_reach_a_shared_kernel() {
 }
 
 /// Windows are copied by address, and added up as convolutions of their own, if there are many channels.
-#[test]
 fn convolutions_and_their_gradients_on_the_gpu_are_those_on_the_cpu() {
-    let Some(options) = gpu("convolutions") else { return };
+    let options = gpu();
     for (channels, kernel, stride, pad) in
         [(16, 5, 2, [2, 2]), (20, 5, 2, [1, 2]), (17, 3, 1, [1, 1]), (3, 5, 2, [2, 2])]
     {
@@ -408,23 +425,32 @@ fn convolutions_and_their_gradients_on_the_gpu_are_those_on_the_cpu() {
     }
 }
 
+const SHORT: usize = 300;
+
+/// A short product: 300 rows of 9 numbers times a transposed matrix.
+fn short_product(g: &Graph) -> Expr<'_> {
+    let (x, w) = (g.input_rows("x", SHORT, [9]), g.input("w", [256, 9]));
+    x.matmul(w.transpose(&[1, 0])).tanh()
+}
+
 /// Four neighbours of a short product with a transposed matrix read 4·9 numbers that lie together: nine loads of four.
-#[test]
 fn short_products_with_transposed_matrices_load_in_fours() {
-    const ROWS: usize = 300;
     let g = Graph::new();
-    let (x, w) = (g.input_rows("x", ROWS, [9]), g.input("w", [256, 9]));
-    let y = x.matmul(w.transpose(&[1, 0])).tanh();
+    let y = short_product(&g);
     let sources = g.cuda_source::<f32>(&[y], &[], &cpu());
     let body = &sources[0][sources[0].find("step_kernel").expect("a kernel")..];
     let (fours, singly) = (body.matches("(const Four*)").count(), body.matches("[p").count());
     assert_eq!((fours, singly), (9, 9), "the row is loaded one by one\n{body}");
+}
 
-    let Some(options) = gpu("short products") else { return };
+fn short_products_with_transposed_matrices_on_the_gpu_are_those_on_the_cpu() {
+    let options = gpu();
+    let g = Graph::new();
+    let y = short_product(&g);
     let draw = |len: usize, stream: u32| -> Vec<f32> {
         Stream::new(Key::new(6, 0), stream).samples(Draw::Normal).take(len).map(|v| v as f32).collect()
     };
-    let (xs, ws) = (draw(ROWS * 9, 0), draw(256 * 9, 1));
+    let (xs, ws) = (draw(SHORT * 9, 0), draw(256 * 9, 1));
     let run = |options: &Options| {
         let mut program = g.compile::<f32>(&[y], &[], options);
         program.run(&mut State::new(1), &[("x", &xs), ("w", &ws)], Clock { seed: 0, step: 0 });
@@ -440,9 +466,8 @@ fn short_products_with_transposed_matrices_load_in_fours() {
 
 /// Who attains a maximum is found by computing the values again, in another kernel: they must have the same bits, whether a
 /// compiler there would like to join a product and a sum or not.
-#[test]
 fn values_computed_again_have_the_same_bits() {
-    let Some(options) = gpu("values computed again") else { return };
+    let options = gpu();
     let (rows, columns) = (7, 300);
     let g = Graph::new();
     let x = g.input_rows("x", rows, [columns]);
@@ -458,7 +483,6 @@ fn values_computed_again_have_the_same_bits() {
     assert_eq!(attained, columns, "one row of each column");
 }
 
-#[test]
 fn bytes_stay_bytes_in_the_text_of_a_kernel() {
     let g = Graph::new();
     let index = g.random_rows(Draw::Integer(10), 0, 1024, []);
@@ -475,7 +499,6 @@ fn bytes_stay_bytes_in_the_text_of_a_kernel() {
     assert!(!reals.contains("const u8* __restrict__") && !reals.contains("= shade"), "{reals}");
 }
 
-#[test]
 fn positions_in_large_tables_do_not_overflow() {
     let g = Graph::new();
     let index = g.random_rows(Draw::Integer(200_000), 0, 128, []);
@@ -488,9 +511,8 @@ fn positions_in_large_tables_do_not_overflow() {
     assert!(small.contains("at3 * 12288;") && !large.contains("at3 * 12288;"), "{small}");
 }
 
-#[test]
 fn bytes_on_the_gpu_have_the_bits_of_the_cpu() {
-    let Some(options) = gpu("bytes") else { return };
+    let options = gpu();
     for (pixels, rows, replicas) in [(24, 64, 1), (1024, 1024, 1), (1024, 512, 3), (7, 64, 3)] {
         let g = Graph::new();
         let batch = g.input_bytes("images", [10, pixels]).gather(g.random_rows(Draw::Epoch(10), 0, rows, []));

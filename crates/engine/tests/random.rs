@@ -2,9 +2,13 @@
 //!
 //! Every statistic is standardised by its own standard error and printed; seeds are fixed; each has a twin that must fail.
 
+#[path = "support/tiles.rs"]
+mod tiles;
+
 use Draw::*;
 use minvel_engine::math::Real;
 use minvel_engine::random::*;
+use tiles::{DRAWS, tiles_are_their_elements};
 
 /// A right generator exceeds this once in 30 000 statistics.
 const SIGMAS: f64 = 4.0;
@@ -259,28 +263,6 @@ fn an_epoch_visits_each_item_once_across_steps() {
     }
 }
 
-const DRAWS: [Draw; 7] = [Bits, Uniform, Normal, Rademacher, Integer(1000), Permutation(37), Epoch(41)];
-
-/// A tile filled by any means is, bit for bit, its elements, and nothing beside it is touched.
-fn tiles_are_their_elements<T: Real>(fill: impl Fn(Draw, &Site, [u32; 4], &mut [T], usize)) {
-    let (stride, untouched) = (90, T::from_f64(-7.0));
-    let site = Site { rows: 90, ..site(3, 11, 12) };
-    for draw in DRAWS {
-        for [row, lanes, feature, features] in
-            [[0, 64, 0, 8], [0, 16, 0, 4], [16, 48, 0, 4], [5, 37, 3, 6], [0, 1, 0, 1], [89, 1, 5, 1], [3, 0, 0, 4]]
-        {
-            let mut out = vec![untouched; stride * 8];
-            fill(draw, &site, [row, row + lanes, feature, feature + features], &mut out, stride);
-            for (i, &x) in out.iter().enumerate() {
-                let (f, l) = ((i / stride) as u32, (i % stride) as u32);
-                let inside = f < features && l < lanes;
-                let right = if inside { element_as(draw, &site, row + l, feature + f) } else { untouched };
-                assert_eq!(x.to_f64().to_bits(), right.to_f64().to_bits(), "{draw:?}, lane {l}, feature {f}");
-            }
-        }
-    }
-}
-
 #[test]
 fn tiles_of_any_shape_are_their_elements() {
     tiles_are_their_elements::<f64>(|draw, site, [a, b, c, d], out, stride| {
@@ -289,34 +271,6 @@ fn tiles_of_any_shape_are_their_elements() {
     tiles_are_their_elements::<f32>(|draw, site, [a, b, c, d], out, stride| {
         fill_rows(draw, site, a..b, c..d, out, stride)
     });
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-#[allow(unsafe_code)] // calls behind the detection of their features
-fn vector_instructions_change_no_bit() {
-    #[target_feature(enable = "avx2,fma")]
-    fn avx2<T: Real>(draw: Draw, site: &Site, [a, b, c, d]: [u32; 4], out: &mut [T], stride: usize) {
-        fill_rows(draw, site, a..b, c..d, out, stride);
-    }
-    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-    fn avx512<T: Real>(draw: Draw, site: &Site, [a, b, c, d]: [u32; 4], out: &mut [T], stride: usize) {
-        fill_rows(draw, site, a..b, c..d, out, stride);
-    }
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has the features
-        tiles_are_their_elements::<f32>(|draw, site, tile, out, stride| unsafe { avx2(draw, site, tile, out, stride) });
-        tiles_are_their_elements::<f64>(|draw, site, tile, out, stride| unsafe { avx2(draw, site, tile, out, stride) });
-    }
-    if is_x86_feature_detected!("avx512dq") && is_x86_feature_detected!("avx512bw") {
-        // SAFETY: the processor has the features, which came together
-        tiles_are_their_elements::<f32>(|draw, site, tile, out, stride| unsafe {
-            avx512(draw, site, tile, out, stride)
-        });
-        tiles_are_their_elements::<f64>(|draw, site, tile, out, stride| unsafe {
-            avx512(draw, site, tile, out, stride)
-        });
-    }
 }
 
 #[test]

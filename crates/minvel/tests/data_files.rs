@@ -1,89 +1,9 @@
-//! Real files as people have them, and the catalogue that knows them. Needs `MINVEL_DATA`; says so loudly where it is missing.
+//! Names that people give data by, and the catalogue that knows them. Files of the catalogue: real_data/files.rs.
 
 #[path = "support/scratch.rs"]
 mod scratch;
 
-use minvel::data::{Dataset, Input, Options, Request, Table, catalogue, leaked_share, locate};
-
-/// A known set's file, or `None` with a warning.
-fn file(name: &str) -> Option<Input> {
-    match locate(name) {
-        Ok(path) => Some(path),
-        Err(error) => {
-            eprintln!("******** SKIPPED, the data are missing: {error} ********");
-            None
-        }
-    }
-}
-
-fn on(manifold: Option<&str>) -> Request {
-    Request { manifold: manifold.map(str::to_string), ..Request::default() }
-}
-
-#[test]
-fn places_on_earth_are_read_and_guessed() {
-    for (name, rows, distinct, columns) in [
-        ("volcano", 827, Some(267), "Latitude, Longitude"),
-        ("earthquake", 6120, None, "LATITUDE, LONGITUDE"),
-        ("flood", 4875, None, "lat, long"),
-        ("fire", 12809, None, "columns 1, 2"),
-    ] {
-        let Some(path) = file(name) else { continue };
-        let data = Dataset::read(&path, &on(Some("sphere:2"))).unwrap();
-        println!("{name}: {} rows, {} distinct, {:?}", data.rows(), data.distinct_rows(), data.guesses);
-        assert_eq!(data.rows(), rows, "{name}");
-        assert!(distinct.is_none_or(|d| d == data.distinct_rows()), "{name}: {}", data.distinct_rows());
-        assert_eq!(data.coordinates.to_string(), format!("sphere:2 from {columns} as latlon in degrees"));
-        assert_eq!(data.sha256, catalogue::find(name).unwrap().files[0].sha256);
-        let leaked = leaked_share(&data.points, 3, &data.split(1));
-        println!("{name}: {:.1} % of the test rows repeat a training row", 100.0 * leaked);
-        assert_eq!(leaked > 0.5, name == "volcano");
-        if name != "fire" {
-            assert_eq!(
-                Dataset::read(&path, &on(None)).unwrap().coordinates,
-                data.coordinates,
-                "the names tell the sphere"
-            );
-        }
-    }
-}
-
-#[test]
-fn rna_is_seven_angles_beside_two_columns_of_text() {
-    let Some(path) = file("rna") else { return };
-    let data = Dataset::read(&path, &on(Some("torus:7"))).unwrap();
-    assert_eq!((data.rows(), data.points.len()), (9478, 9478 * 7));
-    assert_eq!(data.coordinates.to_string(), "torus:7 from columns 3, 4, 5, 6, 7, 8, 9 as angles in degrees");
-    let message = Dataset::read(&path, &on(Some("torus:9"))).unwrap_err().to_string();
-    assert!(message.contains("7 of numbers (3, 4, 5, 6, 7, 8, 9)"), "{message}");
-}
-
-#[test]
-fn other_tables_are_read() {
-    for (name, rows, columns, numeric) in [
-        ("wine/winequality-red.csv", 1599, 12, 12),
-        ("wine/winequality-white.csv", 4898, 12, 12),
-        ("parkinsons", 5875, 22, 22),
-        ("mammals", 6540, 3, 1),
-    ] {
-        let Some(path) = file(name) else { continue };
-        let table = Table::read(&path, &Options::default()).unwrap();
-        let numbers = table.columns.iter().filter(|c| c.is_numeric()).count();
-        assert_eq!((table.rows(), table.columns.len(), numbers), (rows, columns, numeric), "{name}");
-    }
-}
-
-#[test]
-fn the_catalogue_knows_the_files_that_are_here() {
-    for known in catalogue::list().unwrap().iter().filter(|known| known.archive.is_none()) {
-        let Some(path) = known.path() else { continue };
-        let folder = if path.is_dir() { path } else { path.parent().unwrap().to_path_buf() };
-        for file in &known.files {
-            assert_eq!(catalogue::sha256(&folder.join(&file.name)).unwrap(), file.sha256, "{}", file.name);
-            assert_eq!(std::fs::metadata(folder.join(&file.name)).unwrap().len(), file.bytes, "{}", file.name);
-        }
-    }
-}
+use minvel::data::{catalogue, locate};
 
 #[test]
 fn names_that_are_no_data_are_refused_with_advice() {

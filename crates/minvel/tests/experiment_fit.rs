@@ -1,41 +1,10 @@
-//! The experiments on `minvel fit`, at settings small enough for a test.
+//! The experiments on `minvel fit`, at settings small enough for a test. On real data: real_data/earth.rs.
 
-mod support;
+#[path = "support/experiments.rs"]
+mod experiments;
 
-use minvel::data::catalogue;
-use minvel::experiment::{Bench, Config, Entry, Findings, Ledger, named};
+use experiments::{FIT, config, entry, row, run};
 use minvel::report::Row;
-use minvel::train::{Silent, Stop};
-use std::f64::consts::PI;
-use support::within_ulps;
-
-fn entry(name: &str) -> &'static Entry {
-    named(name).expect("it is in the list")[0]
-}
-
-fn config(name: &str, changes: &[&str]) -> Config {
-    let mut config = entry(name).config().expect("its TOML is right").quick().expect("it has quick settings");
-    changes.iter().for_each(|change| config.set(change).expect("a known setting"));
-    config
-}
-
-fn run(of: &str, name: &str, config: &Config, threads: usize) -> Findings {
-    let folder = std::env::temp_dir().join(format!("minvel-fit-{}-{of}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    let ledger = Ledger::open(&folder, &config.text()).expect("a folder can be made");
-    let mut bench = Bench::new(ledger, &Silent, Stop::default());
-    bench.threads = threads;
-    let findings = (entry(name).check)(config).expect("proper settings").run(&mut bench).expect("it runs");
-    std::fs::remove_dir_all(folder).expect("it was made");
-    findings
-}
-
-fn row<'a>(findings: &'a Findings, part: &str) -> &'a Row {
-    findings.rows.iter().find(|r| r.name.contains(part)).unwrap_or_else(|| panic!("no row has `{part}`"))
-}
-
-/// Small networks and few draws.
-const FIT: &str = r#"fit.set=["seeds=1", "learning.steps=20", "learning.looks=2", "network.hidden=[8]"]"#;
 
 #[test]
 fn mixtures_are_found_again_on_every_manifold_and_integrate_to_one() {
@@ -90,26 +59,4 @@ fn improper_settings_are_refused_by_name() {
         let message = refused.err().unwrap_or_else(|| panic!("`{change}` passed")).to_string();
         assert!(message.contains(named), "`{change}`: {message}");
     }
-}
-
-#[test]
-fn the_earth_is_scored_where_its_data_are_and_asked_for_where_they_are_not() {
-    let settings = config("earth", &[FIT, "seeds=2", r#"sets=["volcano"]"#]);
-    if catalogue::find("volcano").expect("a known set").path().is_none() {
-        println!("SKIPPED: no MINVEL_DATA here, only the message is checked");
-        let message = (entry("earth").check)(&settings).err().expect("without data nothing is begun").to_string();
-        assert!(message.contains("`minvel data fetch volcano`"), "{message}");
-        return;
-    }
-    let findings = run("earth", "earth", &settings, 0);
-    let own = row(&findings, "volcano: NLL");
-    assert!(own.value.is_finite() && own.std_error > 0.0 && own.seeds == 2);
-    assert_eq!(own.paper.expect("a published number").value, -7.93);
-    let uniform = row(&findings, "volcano: NLL, uniform").value;
-    assert!(within_ulps(uniform, (4.0 * PI).ln(), 83.0), "a mean over 83 rows is {uniform}");
-    let difference = row(&findings, "volcano: NLL less that of: kernel density");
-    assert!(difference.claim.as_deref().is_some_and(|claim| claim.contains("never worse")));
-    assert_eq!((row(&findings, "volcano: rows").value, row(&findings, "volcano: distinct rows").value), (827.0, 267.0));
-    assert!(findings.notes.iter().any(|note| note.contains("does not rank models")), "{:?}", findings.notes);
-    assert_eq!(findings.figures.len(), 1);
 }

@@ -1,10 +1,10 @@
-//! LeNet: what it computes, that it learns digits, and that its weights survive a file. The second half needs MNIST.
+//! LeNet: what it computes, and that its weights survive a file. That it learns digits: real_data/digits.rs.
 
 #[path = "support/scratch.rs"]
 mod scratch;
 
 use minvel::Error;
-use minvel::data::{Images, Labelled, mnist};
+use minvel::data::{Images, Labelled};
 use minvel::eval::{Features, Lenet, Schooling};
 use minvel::train::{Desk, Silent, Stop};
 use minvel_engine::random::{Key, Stream};
@@ -118,27 +118,4 @@ fn an_interrupted_training_ends_with_the_same_weights() {
     assert!(matches!(learn(asked), Err(Error::Interrupted)));
     assert_eq!(scratch.list(), ["lenet.safetensors"]);
     assert_eq!(learn(Stop::default()).unwrap(), on_noise(3));
-}
-
-#[test]
-fn a_hundred_and_twenty_steps_learn_the_digits() {
-    let (Ok(train), Ok(test)) = (mnist::train(None), mnist::test(None)) else {
-        eprintln!("******** SKIPPED, the data are missing: MNIST, see `minvel data list` ********");
-        return;
-    };
-    let schooling = Schooling { epochs: 1, held_out: 2000, ..Schooling::default() };
-    let learn = |steps: usize, turn: usize| {
-        let mut part = train.part(0..2000 + steps * 64);
-        part.labels.rotate_left(turn);
-        Lenet::train(&part, &test.part(0..2000), &schooling, &Desk::bare()).unwrap().origin
-    };
-    let begun = std::time::Instant::now();
-    let origin = learn(120, 0);
-    println!("{:.1} s; {origin:?}", begun.elapsed().as_secs_f64());
-    assert_eq!(origin.steps, 120);
-    // nine of ten right; guesses would be one of ten
-    assert!(origin.held_out_error < 0.1 && origin.test_error < 0.1, "{origin:?}");
-    // the twin that learnt from the labels of other images
-    let confused = learn(30, 1);
-    assert!(confused.test_error > 0.5, "{confused:?}");
 }

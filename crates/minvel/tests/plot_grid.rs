@@ -1,23 +1,16 @@
-//! Grids of images: every pixel where it should be (set MINVEL_FIGURES to a folder to keep the pictures).
+//! Grids of images: every pixel where it should be.
 
-use minvel::data::mnist;
-use minvel::plot::scene::{Picture, Shape, Text};
+#[path = "support/grids.rs"]
+mod grids;
+
+use grids::picture;
+use minvel::plot::scene::{Shape, Text};
 use minvel::plot::{Grid, Plot, Theme};
 use tiny_skia::Pixmap;
 
 /// Five images of 2 × 3 whose bytes are all different.
 fn five() -> Grid {
     Grid::new([2, 3, 1], 3, (0..30).map(|i| 8 * i).collect())
-}
-
-fn picture(plot: &Plot) -> Picture {
-    let mut pictures = plot.scene().shapes.into_iter().filter_map(|shape| match shape {
-        Shape::Picture(picture) => Some(picture),
-        _ => None,
-    });
-    let only = pictures.next().expect("a grid is a picture");
-    assert!(pictures.next().is_none(), "a grid is one picture");
-    only
 }
 
 fn texts(plot: &Plot) -> Vec<Text> {
@@ -84,22 +77,4 @@ fn a_grid_fits_its_page_and_survives_a_report() {
     assert_ne!(broken, text);
     assert!(serde_json::from_str::<Plot>(&broken).is_err());
     assert!(plot.svg(Theme::Paper).contains("data:image/png;base64,iVBOR"));
-}
-
-#[test]
-fn digits_can_be_looked_at() {
-    let Ok(test) = mnist::test(None) else {
-        eprintln!("******** SKIPPED, the data are missing: MNIST, see `minvel data list` ********");
-        return;
-    };
-    let labels = &test.labels;
-    let by_digit = |d: u8| (0..10_000).filter(move |i| labels[*i] == d).take(10);
-    let images: Vec<u8> = (0..10).flat_map(by_digit).flat_map(|i| test.images.image(i).to_vec()).collect();
-    let grid = Grid::new([28, 28, 1], 10, images).titled("Digits to test with");
-    let plot = Plot::Grid(grid.beside((0..10).map(|d| format!("digit {d}"))).above((1..=10).map(|i| i.to_string())));
-    if let Ok(folder) = std::env::var("MINVEL_FIGURES") {
-        std::fs::write(format!("{folder}/digits.png"), plot.png(2.0)).unwrap();
-        std::fs::write(format!("{folder}/digits.svg"), plot.svg(Theme::Paper)).unwrap();
-    }
-    assert_eq!(picture(&plot).columns, 10 * 28 * 5 + 9 * 4);
 }

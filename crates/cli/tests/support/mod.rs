@@ -208,12 +208,3 @@ pub fn digits(folder: &Folder, count: u32) {
         folder.file(&format!("{part}-labels-idx1-ubyte"), idx(&[count], (0..count).map(|i| (i % 10) as u8)));
     }
 }
-
-/// A file or folder of real data below `$MINVEL_DATA`; without it a test says that it is skipped, and ends.
-pub fn real_data(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("MINVEL_DATA").map(|root| PathBuf::from(root).join(name)).filter(|path| path.exists());
-    if path.is_none() {
-        eprintln!("******** SKIPPED: there is no {name} below MINVEL_DATA ********");
-    }
-    path
-}

@@ -2,7 +2,7 @@
 //!
 //! **Conventions.** Images are intensities in [0, 1], `[height, width, channels]`; what a network wants instead (shifts,
 //! sizes, binary pixels) is its own business. A new network is a file here. **Checked by** tests/lenet.rs, tests/fid.rs,
-//! tests/inception.rs.
+//! tests/real_data/inception.rs.
 
 mod grey;
 mod inception;

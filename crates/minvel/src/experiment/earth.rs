@@ -5,7 +5,7 @@
 //! **Conventions.** Split k is that of seed k, which the fit has too. Test rows decide nothing: networks are stopped, and
 //! the share t of the correction is chosen, by validation rows.
 //! **Error.** Standard errors over splits; splits share rows, so that they are somewhat too small.
-//! **Checked by** its own claims, tests/experiment_fit.rs.
+//! **Checked by** its own claims, tests/experiment_fit.rs, tests/real_data/earth.rs.
 
 mod set;
 mod table;
@@ -66,31 +66,19 @@ struct Outcome {
 }
 
 impl Earth {
-    /// Also looks whether the data are there: nothing is begun that cannot be finished.
     fn check(config: &Config) -> Result<Self, Error> {
         let this: Earth = config.read()?;
         this.fit.settings(this.seed)?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("sets", !this.sets.is_empty(), "names no set")?;
-        let mut missing: Vec<&str> = vec![];
         for (i, name) in this.sets.iter().enumerate() {
             let known: Vec<&str> = Set::LIST.iter().map(|s| s.name).collect();
             let what = format!("names `{name}`, which is not one of {}", known.join(", "));
-            let set = Set::named(name).ok_or_else(|| config.refuse("sets", &what))?;
+            demand("sets", Set::named(name).is_some(), &what)?;
             demand("sets", !this.sets[..i].contains(name), &format!("names `{name}` twice"))?;
-            if !catalogue::find(set.data)?.is_at_hand() && !missing.contains(&set.data) {
-                missing.push(set.data);
-            }
         }
-        if missing.is_empty() {
-            return Ok(this);
-        }
-        let what = format!(
-            "the experiment `earth` needs data sets that are not on this machine: {}",
-            catalogue::advice(&missing)
-        );
-        Err(Error::config(what))
+        Ok(this)
     }
 
     fn fit(&self, data: &Dataset, seed: u64, desk: &Desk) -> Result<Outcome, Error> {
@@ -114,6 +102,23 @@ impl Earth {
 }
 
 impl Experiment for Earth {
+    fn ready(&self) -> Result<(), Error> {
+        let mut missing: Vec<&str> = vec![];
+        for set in self.sets.iter().map(|name| Set::named(name).expect("checked")) {
+            if !catalogue::find(set.data)?.is_at_hand() && !missing.contains(&set.data) {
+                missing.push(set.data);
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let what = format!(
+            "the experiment `earth` needs data sets that are not on this machine: {}",
+            catalogue::advice(&missing)
+        );
+        Err(Error::config(what))
+    }
+
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
         bench.plan(self.sets.len() * self.seeds);
         let mut findings = Findings::default();

@@ -1,7 +1,8 @@
 //! Bilinear resizing with half-pixel centres, as two matrix products or on bytes.
 //!
 //! **Statement.** Entry i of n new ones stands at s = max((i + ½)·m/n − ½, 0) of m old ones, between ⌊s⌋ and the next.
-//! **Conventions.** No antialiasing: as PyTorch's `interpolate(align_corners=False)`. **Checked by** tests/inception.rs.
+//! **Conventions.** No antialiasing: as PyTorch's `interpolate(align_corners=False)`. **Checked by**
+//! tests/real_data/inception.rs.
 
 use crate::data::Picture;
 use minvel_engine::Expr;
