@@ -3,7 +3,7 @@
 #[path = "support/scratch.rs"]
 mod scratch;
 
-use minvel::data::{catalogue, locate};
+use minvel::data::{Dataset, Input, Request, catalogue, locate};
 
 #[test]
 fn names_that_are_no_data_are_refused_with_advice() {
@@ -22,7 +22,7 @@ fn the_earthquakes_are_inside_the_program_and_are_the_known_file() {
     for name in ["earthquake", "earthquake/quakes_all.csv"] {
         let input = locate(name).unwrap();
         assert!(matches!(input, Input::Embedded { .. }), "{input:?}");
-        let data = Dataset::read(&input, &on(None)).unwrap();
+        let data = Dataset::read(&input, &Request::default()).unwrap();
         let known = &catalogue::find("earthquake").unwrap().files[0];
         assert_eq!((data.rows(), &data.sha256), (6120, &known.sha256));
         assert_eq!(known.embedded().unwrap().len() as u64, known.bytes);
