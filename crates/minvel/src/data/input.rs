@@ -51,12 +51,6 @@ impl Input {
     }
 }
 
-impl From<PathBuf> for Input {
-    fn from(path: PathBuf) -> Self {
-        Input::File(path)
-    }
-}
-
 impl From<&PathBuf> for Input {
     fn from(path: &PathBuf) -> Self {
         Input::File(path.clone())

@@ -83,14 +83,8 @@ impl Earth {
                 missing.push(set.data);
             }
         }
-        if missing.is_empty() {
-            return Ok(this);
-        }
-        let what = format!(
-            "the experiment `earth` needs data sets that are not on this machine: {}",
-            catalogue::advice(&missing)
-        );
-        Err(Error::config(what))
+        catalogue::refuse_without(&missing)?;
+        Ok(this)
     }
 
     fn fit(&self, data: &Dataset, seed: u64, desk: &Desk) -> Result<Outcome, Error> {
