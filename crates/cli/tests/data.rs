@@ -104,7 +104,7 @@ fn commands_that_lack_data_say_the_line_that_gets_it() {
         (vec!["fid", "one", "one"], "minvel data fetch inception"),
         (vec!["reproduce", "vae"], "minvel data fetch mnist"),
         (vec!["reproduce", "wae"], "minvel data fetch mnist"),
-        (vec!["reproduce", "cifar"], "minvel data fetch cifar10"),
+        (vec!["reproduce", "cifar"], "minvel data fetch cifar10 inception"),
         (vec!["reproduce", "earth"], "minvel data fetch volcano flood fire rna"),
     ] {
         let output = folder.minvel(&arguments);

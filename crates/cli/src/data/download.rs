@@ -91,6 +91,13 @@ impl Client {
     }
 }
 
+/// Whether a server was silent for too long.
+#[cfg(feature = "fetch")]
+pub fn timed_out(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    error.kind() == std::io::ErrorKind::TimedOut || matches!(inner, Some(ureq::Error::Timeout(_)))
+}
+
 /// Trust in the certificates of a file alone.
 #[cfg(feature = "fetch")]
 fn trusting(path: &std::path::Path) -> Result<ureq::tls::TlsConfig, Error> {
@@ -106,6 +113,12 @@ fn trusting(path: &std::path::Path) -> Result<ureq::tls::TlsConfig, Error> {
         true => Err(Error::config(format!("SSL_CERT_FILE: {} holds no certificates in PEM form", path.display()))),
         false => Ok(TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build()),
     }
+}
+
+/// Folders are never silent.
+#[cfg(not(feature = "fetch"))]
+pub fn timed_out(_: &std::io::Error) -> bool {
+    false
 }
 
 #[cfg(not(feature = "fetch"))]

@@ -2,7 +2,7 @@
 //!
 //! Bytes go to `FILE.part`, which a later attempt continues; only a part whose checksum is right takes the name.
 
-use super::download::{Client, Rest, Source};
+use super::download::{Client, Rest, Source, timed_out};
 use crate::Failure;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -209,11 +209,12 @@ impl Work {
                 Err(why) => return Ok(Err(why)),
             };
             file::create_folder(folder)?;
-            let (count, why) = save(rest, &part, wanted)?;
-            received += count;
+            let saved = save(rest, &part, wanted)?;
+            received += saved.received;
             let have = length();
-            if have < wanted.bytes && (have <= begin || attempt == ATTEMPTS) {
-                let why = why.map_or(String::new(), |why| format!(" ({why})"));
+            // a server that fell silent is not asked again
+            if have < wanted.bytes && (saved.silent || have <= begin || attempt == ATTEMPTS) {
+                let why = saved.why.map_or(String::new(), |why| format!(" ({why})"));
                 let bytes = wanted.bytes;
                 let what =
                     format!("the connection ended after {have} of {bytes} bytes{why}; run the command again to resume");
@@ -240,34 +241,44 @@ fn is_there(path: &Path, wanted: &KnownFile) -> Result<bool, Error> {
     Ok(fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() == wanted.bytes) && sha256(path)? == wanted.sha256)
 }
 
-/// Writes what comes behind what is here; what has come stays on the disk whatever happens. Also returns why it ended early.
-fn save(mut rest: Rest, part: &Path, wanted: &KnownFile) -> Result<(u64, Option<String>), Error> {
+/// What came.
+#[derive(Default)]
+struct Saved {
+    received: u64,
+    /// Why it ended early.
+    why: Option<String>,
+    /// Whether it ended because nothing came any more.
+    silent: bool,
+}
+
+/// Writes what comes behind what is here; what has come stays on the disk whatever happens.
+fn save(mut rest: Rest, part: &Path, wanted: &KnownFile) -> Result<Saved, Error> {
     let sick = |e| Error::file(part, "write", e);
     let mut out = OpenOptions::new().create(true).append(true).open(part).map_err(sick)?;
     if rest.skipped == 0 {
         out.set_len(0).map_err(sick)?;
     }
     let bar = bar(wanted, rest.skipped);
-    let (mut chunk, mut received, mut why) = (vec![0; 1 << 16], 0, None);
+    let (mut chunk, mut saved) = (vec![0; 1 << 16], Saved::default());
     // one byte too many is enough to see that it is another file
-    while rest.skipped + received <= wanted.bytes {
+    while rest.skipped + saved.received <= wanted.bytes {
         match rest.bytes.read(&mut chunk) {
             Ok(0) => break,
             Ok(count) => {
                 out.write_all(&chunk[..count]).map_err(sick)?;
-                received += count as u64;
-                bar.set_position(rest.skipped + received);
+                saved.received += count as u64;
+                bar.set_position(rest.skipped + saved.received);
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => {
-                why = Some(e.to_string());
+                (saved.why, saved.silent) = (Some(e.to_string()), timed_out(&e));
                 break;
             }
         }
     }
     out.sync_all().map_err(sick)?;
     bar.finish_and_clear();
-    Ok((received, why))
+    Ok(saved)
 }
 
 fn bar(wanted: &KnownFile, start: u64) -> ProgressBar {

@@ -144,6 +144,19 @@ pub fn advice(names: &[&str]) -> String {
     format!("run `minvel data fetch {}`", names.join(" "))
 }
 
+/// An error if any data sets are missing, with the one command that gets them all.
+pub fn refuse_without(missing: &[&str]) -> Result<(), Error> {
+    match missing {
+        [] => Ok(()),
+        [only] => find(only)?.here().map(drop),
+        several => Err(Error::config(format!(
+            "data sets that are needed are not on this machine ({}): {}",
+            several.join(", "),
+            advice(several)
+        ))),
+    }
+}
+
 impl KnownFile {
     /// Its bytes, if it is inside the program.
     pub fn embedded(&self) -> Option<&'static [u8]> {

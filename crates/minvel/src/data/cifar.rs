@@ -61,6 +61,11 @@ fn read(folder: Option<&Path>, part: &str, batches: &[&str]) -> Result<Labelled,
     Labelled::new(images, labels, &last)
 }
 
+/// Whether its folder is on this machine.
+pub(crate) fn is_here() -> bool {
+    place(None).is_ok()
+}
+
 /// The folder given, or that of the catalogue, in which the batches may also lie as strips.
 fn place(folder: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(given) = folder {

@@ -77,12 +77,6 @@ fn standard_input() -> Result<&'static [u8], Error> {
     Ok(BYTES.get_or_init(|| bytes))
 }
 
-impl From<PathBuf> for Input {
-    fn from(path: PathBuf) -> Self {
-        Input::File(path)
-    }
-}
-
 impl From<&PathBuf> for Input {
     fn from(path: &PathBuf) -> Self {
         Input::File(path.clone())

@@ -9,6 +9,7 @@
 use super::gallery::{Cell, Frame, Gallery, Judging, Rates, Source, Trained, curves, divergences, given};
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::Error;
+use crate::data::{catalogue, cifar};
 use crate::eval::{Estimate, Features, Fid, Inception, Thumbnail};
 use crate::plot::{Axis, Dash, Lines, Plot, Series};
 use crate::report::{Figure, Row, Rule};
@@ -151,6 +152,11 @@ impl Experiment for Sweep {
         if self.frame.is_some() && self.folder.is_empty() {
             return Err(Error::config("`folder`: name a folder of pictures, by `--set folder=DIR`"));
         }
+        let no_images = matches!(self.source(), Source::Cifar(None)) && !cifar::is_here();
+        let no_weights = self.features == "inception" && Inception::home().is_err();
+        let missing = [("cifar10", no_images), ("inception", no_weights)];
+        let missing: Vec<&str> = missing.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect();
+        catalogue::refuse_without(&missing)?;
         self.judge()?;
         Gallery::new(self.source(), self.seed).check()
     }

@@ -109,14 +109,7 @@ impl Experiment for Earth {
                 missing.push(set.data);
             }
         }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let what = format!(
-            "the experiment `earth` needs data sets that are not on this machine: {}",
-            catalogue::advice(&missing)
-        );
-        Err(Error::config(what))
+        catalogue::refuse_without(&missing)
     }
 
     fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
