@@ -165,7 +165,8 @@ pub fn models(place: &Place) -> Vec<Vec<u8>> {
     vec![make("sphere:2", "none"), make("euclidean:2", "minimum-velocity")]
 }
 
-/// The length of a safetensors header, mended: up to the brace that closes the first.
+/// The lengths of a safetensors file, mended: that of the header, up to the brace that closes the first, and that of the
+/// data, as the header says.
 pub fn with_header(mut bytes: Vec<u8>) -> Vec<u8> {
     let (mut depth, mut quoted, mut escaped) = (0, false, false);
     for k in 8..bytes.len() {
@@ -180,10 +181,21 @@ pub fn with_header(mut bytes: Vec<u8>) -> Vec<u8> {
         if depth == 0 && bytes[k] == b'}' && !quoted {
             let length = (k as u64 - 7).to_le_bytes();
             bytes[..8].copy_from_slice(&length);
+            let end = data_end(&String::from_utf8_lossy(&bytes[8..=k]));
+            bytes.resize((k + 1).saturating_add(end).min(1 << 17), 0);
             break;
         }
     }
     bytes
+}
+
+/// Where the last tensor of a header ends.
+fn data_end(header: &str) -> usize {
+    let ends = header.split("\"data_offsets\":[").skip(1).filter_map(|rest| {
+        let (inside, _) = rest.split_once(']')?;
+        inside.split_once(',')?.1.parse().ok()
+    });
+    ends.max().unwrap_or(0)
 }
 
 /// The settings of every experiment.

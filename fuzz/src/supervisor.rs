@@ -19,12 +19,20 @@ pub struct Run {
     pub seed: u64,
 }
 
+/// Where workers write their inputs: in memory, where there is such a place.
+fn scratch() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { std::env::temp_dir() }
+}
+
 /// What came of a target.
 #[derive(Default)]
 pub struct Row {
     name: &'static str,
     seconds: f64,
     executions: u64,
+    /// Inputs of which something came out.
+    accepted: u64,
     /// Panics and aborts at different places.
     crashes: usize,
     hangs: usize,
@@ -51,8 +59,7 @@ impl Run {
         let mut ends = 0;
         while begun.elapsed().as_secs_f64() + 0.5 < self.seconds && ends < MOST_ENDS {
             let left = self.seconds - begun.elapsed().as_secs_f64();
-            let folder =
-                std::env::temp_dir().join(format!("minvel-fuzz-{}-{}-{ends}", target.name, std::process::id()));
+            let folder = scratch().join(format!("minvel-fuzz-{}-{}-{ends}", target.name, std::process::id()));
             if let Err(e) = fs::create_dir_all(&folder) {
                 eprintln!("error: cannot create {}: {e}", folder.display());
                 return row;
@@ -73,7 +80,7 @@ impl Row {
         let program = std::env::current_exe().expect("this program is a file");
         let mut command = Command::new(program);
         command.arg("--worker").arg(folder).arg("--seconds").arg(seconds.to_string());
-        command.arg("--seed").arg(seed.to_string()).arg(target.name);
+        command.arg("--seed").arg(seed.to_string()).arg(target.name).env("RUST_BACKTRACE", "0");
         let output = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output();
         let output = output.expect("a program that runs can be started");
         self.count(folder);
@@ -86,7 +93,8 @@ impl Row {
             }
             _ => {
                 self.crashes += 1;
-                let what = format!("the process ended ({}): {}", output.status, errors.trim());
+                let why: Vec<&str> = errors.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect();
+                let what = format!("the process ended ({}): {}", output.status, why.join("; "));
                 self.keep(&folder.join("current"), "abort", &what);
             }
         }
@@ -105,8 +113,9 @@ impl Row {
     fn count(&mut self, folder: &Path) {
         let text = fs::read_to_string(folder.join("tally")).unwrap_or_default();
         let numbers: Vec<u64> = text.split(' ').filter_map(|n| n.parse().ok()).collect();
-        if let [executions, peak, slowest, corpus, edges] = numbers[..] {
+        if let [executions, accepted, peak, slowest, corpus, edges] = numbers[..] {
             self.executions += executions;
+            self.accepted += accepted;
             self.peak = self.peak.max(peak as usize);
             self.slowest = self.slowest.max(slowest);
             self.corpus = self.corpus.max(corpus as usize);
@@ -129,8 +138,9 @@ impl Row {
     fn line(&self) -> String {
         let Row { name, seconds, executions, crashes, hangs, excesses, .. } = self;
         format!(
-            "{name}: {executions} executions in {seconds:.0} s, {crashes} crashes, {hangs} hangs, {excesses} with too much memory, \
+            "{name}: {executions} executions in {seconds:.0} s ({} accepted), {crashes} crashes, {hangs} hangs, {excesses} with too much memory, \
              {} MB at most, {} ms at most, corpus of {}",
+            self.accepted,
             self.peak >> 20,
             self.slowest,
             self.corpus
@@ -141,14 +151,22 @@ impl Row {
 /// The results in Markdown.
 pub fn table(rows: &[Row]) -> String {
     let mut out = String::from(
-        "| target | seconds | executions | crashes | hangs | over the memory bound | peak memory | slowest input | inputs kept |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        "| target | seconds | executions | accepted | crashes | hangs | over the memory bound | peak memory | slowest input | inputs kept |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for row in rows {
         let peak = row.peak as f64 / (1 << 20) as f64;
         out += &format!(
-            "| {} | {:.0} | {} | {} | {} | {} | {peak:.1} MiB | {} ms | {} |\n",
-            row.name, row.seconds, row.executions, row.crashes, row.hangs, row.excesses, row.slowest, row.corpus
+            "| {} | {:.0} | {} | {} | {} | {} | {} | {peak:.1} MiB | {} ms | {} |\n",
+            row.name,
+            row.seconds,
+            row.executions,
+            row.accepted,
+            row.crashes,
+            row.hangs,
+            row.excesses,
+            row.slowest,
+            row.corpus
         );
     }
     out

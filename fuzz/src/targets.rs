@@ -42,8 +42,8 @@ pub struct Target {
     pub words: &'static [&'static str],
     /// Mends what nearly every change breaks, so that the changes behind it matter.
     pub repair: fn(Vec<u8>) -> Vec<u8>,
-    /// Reads an input and uses what comes out; it does not matter what that is.
-    pub run: fn(&[u8], &Place),
+    /// Reads an input and uses what comes out; it does not matter what that is. Whether something came out.
+    pub run: fn(&[u8], &Place) -> bool,
 }
 
 /// All targets.
@@ -62,10 +62,11 @@ pub const LIST: &[Target] = &[
         repair: |input| input,
         run: |input, place| {
             let path = place.file("input-idx", input);
-            if let Ok(images) = idx::images(&path) {
+            let images = idx::images(&path);
+            if let Ok(images) = &images {
                 assert_eq!(images.pixels.len(), images.count * images.features());
             }
-            drop(idx::labels(&path));
+            idx::labels(&path).is_ok() || images.is_ok()
         },
     },
     Target {
@@ -81,11 +82,11 @@ pub const LIST: &[Target] = &[
         words: &["IHDR", "IDAT", "PLTE", "tRNS", "iCCP", "IEND", "acTL"],
         repair: seeds::with_checksums,
         run: |input, _| {
-            if let Ok(picture) = Picture::decode(input) {
-                assert_eq!(picture.pixels.len(), 3 * picture.height * picture.width);
-                drop(Framing { crop: None, side: 8 }.apply(&picture));
-                drop(Framing::FACES.apply(&picture));
-            }
+            let Ok(picture) = Picture::decode(input) else { return false };
+            assert_eq!(picture.pixels.len(), 3 * picture.height * picture.width);
+            drop(Framing { crop: None, side: 8 }.apply(&picture));
+            drop(Framing::FACES.apply(&picture));
+            true
         },
     },
     Target {
@@ -147,29 +148,59 @@ pub const LIST: &[Target] = &[
 pub fn find(name: &str) -> Result<&'static Target, String> {
     let names: Vec<&str> = LIST.iter().map(|target| target.name).collect();
     let unknown = || format!("unknown target `{name}`; expected {}", names.join(", "));
-    LIST.iter().find(|target| target.name == name).ok_or_else(unknown)
+    LIST.iter().chain([&TRAP]).find(|target| target.name == name).ok_or_else(unknown)
 }
 
-fn table(path: &Path) {
+/// Bytes that show whether the fuzzer sees what it should: it is run by its name only.
+const TRAP: Target = Target {
+    name: "trap",
+    seeds: |_| vec![b"........".to_vec()],
+    words: &["p", "s", "m", "a", "h"],
+    repair: |input| input,
+    run: |input, _| {
+        let deep = |byte: u8| if input.contains(&byte) { overflow(0) } else { 0 };
+        match input {
+            _ if input.contains(&b'p') => panic!("a panic"),
+            _ if input.contains(&b's') => deep(b's') > 0,
+            _ if input.contains(&b'm') => std::hint::black_box(vec![1u8; 200 << 20]).len() > 1,
+            _ if input.contains(&b'a') => std::hint::black_box(vec![1u8; 2 << 30]).len() > 1,
+            _ => loop {
+                match input.contains(&b'h') {
+                    true => std::thread::sleep(std::time::Duration::from_secs(1)),
+                    false => return true,
+                }
+            },
+        }
+    },
+};
+
+/// Never ends.
+#[allow(unconditional_recursion)]
+fn overflow(depth: u64) -> u64 {
+    let room = std::hint::black_box([depth; 64]);
+    overflow(depth + 1) + room[depth as usize % 64]
+}
+
+fn table(path: &Path) -> bool {
     let mut requests = vec![Request::default()];
     for (manifold, layout) in [("sphere:2", None), ("torus:2", None), ("so3", Some(Layout::RotationMatrix))] {
         let layout = layout.map(|l| vec![l]);
         requests.push(Request { manifold: Some(manifold.into()), layout, ..Request::default() });
     }
-    if let Ok(table) = Table::read(path, &Options::default()) {
-        for request in &requests {
-            if let Ok(data) = Dataset::of(table.clone(), request) {
-                assert!(data.points.iter().all(|x| x.is_finite()), "points are finite");
-                let columns = data.coordinates.table(&data.points).expect("points go back to a table");
-                assert_eq!(columns[0].values.len(), data.rows());
-            }
+    let Ok(table) = Table::read(path, &Options::default()) else { return false };
+    for request in &requests {
+        if let Ok(data) = Dataset::of(table.clone(), request) {
+            assert!(data.points.iter().all(|x| x.is_finite()), "points are finite");
+            let columns = data.coordinates.table(&data.points).expect("points go back to a table");
+            assert_eq!(columns[0].values.len(), data.rows());
         }
     }
+    true
 }
 
-fn numpy(input: &[u8], place: &Place) {
+fn numpy(input: &[u8], place: &Place) -> bool {
     let path = place.file("input.npz", input);
-    table(&path);
+    let is_table = table(&path);
     if let Ok(mut file) = Npz::open(&path) {
         for name in ["x", "mu", "sigma", "arr_0"] {
             if let Ok(Some(array)) = file.array(name) {
@@ -177,10 +208,10 @@ fn numpy(input: &[u8], place: &Place) {
             }
         }
     }
-    drop(Statistics::read(&path));
+    Statistics::read(&path).is_ok() || is_table
 }
 
-fn read_cifar(input: &[u8], place: &Place) {
+fn read_cifar(input: &[u8], place: &Place) -> bool {
     // one file of the set at a time; the first byte says which
     let (which, bytes) = input.split_first().unwrap_or((&0, &[]));
     let names = ["test_batch.bin", "test_batch.png", "test_lables.json"];
@@ -192,14 +223,15 @@ fn read_cifar(input: &[u8], place: &Place) {
     if *which % 3 == 1 {
         place.file(names[2], b"[0, 9]");
     }
-    if let Ok(set) = cifar::test(Some(&place.path(""))) {
-        assert_eq!(set.images.pixels.len(), set.labels.len() * set.images.features());
-    }
+    let Ok(set) = cifar::test(Some(&place.path(""))) else { return false };
+    assert_eq!(set.images.pixels.len(), set.labels.len() * set.images.features());
+    true
 }
 
-fn checkpoint(input: &[u8], place: &Place) {
+fn checkpoint(input: &[u8], place: &Place) -> bool {
     let path = place.file("input.safetensors", input);
-    if let Ok(read) = Checkpoint::<f64>::read(&path) {
+    let read = Checkpoint::<f64>::read(&path);
+    if let Ok(read) = &read {
         drop(read.note::<Vec<f64>>(&path));
         read.state.iter().for_each(|(_, values)| assert!(values.len() <= input.len()));
         drop(read.belongs_to(&path, "fuzzing", &State::new(1)));
@@ -207,11 +239,12 @@ fn checkpoint(input: &[u8], place: &Place) {
     drop(Checkpoint::<f32>::read(&path));
     drop(Lenet::read(&path));
     drop(Inception::read(&path));
+    read.is_ok()
 }
 
-fn model(input: &[u8], place: &Place) {
+fn model(input: &[u8], place: &Place) -> bool {
     place.file("model.safetensors", input);
-    let Ok((model, coordinates)) = Folder(place.path("")).read_model() else { return };
+    let Ok((model, coordinates)) = Folder(place.path("")).read_model() else { return false };
     let mut desk = Desk::bare();
     desk.threads = 1;
     let m = model.manifold().ambient();
@@ -220,26 +253,29 @@ fn model(input: &[u8], place: &Place) {
     assert_eq!(scores.len(), centres.len() / m);
     let drawn = model.sample(3, 1, &desk).expect("nobody stops it, and the CPU does not fail");
     drop(coordinates.table(&drawn.points));
+    true
 }
 
-fn settings(input: &[u8]) {
-    let Ok(given) = Config::parse("input.toml", &String::from_utf8_lossy(input)) else { return };
+fn settings(input: &[u8]) -> bool {
+    let Ok(given) = Config::parse("input.toml", &String::from_utf8_lossy(input)) else { return false };
+    let mut accepted = false;
     if let Ok(config) = Settings::defaults().overlay(&given) {
-        drop(Settings::check(&config));
+        accepted |= Settings::check(&config).is_ok();
         drop(config.clone().quick().and_then(|quick| Settings::check(&quick)));
         assert_eq!(Config::parse("text.toml", &config.text()).map(|read| read.text()).ok(), Some(config.text()));
     }
     for entry in EXPERIMENTS.iter().chain(MODELS) {
         let own = entry.config().expect("our own file");
         if let Ok(config) = own.overlay(&given) {
-            drop((entry.check)(&config));
+            accepted |= (entry.check)(&config).is_ok();
         }
     }
+    accepted
 }
 
-fn name(input: &[u8]) {
+fn name(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
-    let Ok(manifold) = manifold::parse(&text) else { return };
+    let Ok(manifold) = manifold::parse(&text) else { return false };
     assert_eq!(manifold::parse(&manifold.to_string()).map(|m| m.to_string()), Ok(manifold.to_string()));
     let m = manifold.ambient();
     assert!(manifold.dim() <= m && m <= 1 << 16);
@@ -254,4 +290,5 @@ fn name(input: &[u8]) {
         program.run(&mut State::new(1), &[], Clock { seed: 1, step: 0 });
         assert_eq!(program.output(0).len(), 2);
     }
+    true
 }

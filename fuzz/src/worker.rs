@@ -58,6 +58,8 @@ fn watch(begun: Instant, started: &'static AtomicU64) {
 #[derive(Default)]
 struct Tally {
     executions: u64,
+    /// Inputs of which something came out.
+    accepted: u64,
     peak: usize,
     slowest: Duration,
     corpus: usize,
@@ -66,8 +68,8 @@ struct Tally {
 
 impl Tally {
     fn write(&self, folder: &Path) {
-        let Tally { executions, peak, slowest, corpus, edges } = self;
-        let text = format!("{executions} {peak} {} {corpus} {edges}", slowest.as_millis());
+        let Tally { executions, accepted, peak, slowest, corpus, edges } = self;
+        let text = format!("{executions} {accepted} {peak} {} {corpus} {edges}", slowest.as_millis());
         let _ = fs::write(folder.join("tally.new"), text).and_then(|()| {
             fs::rename(folder.join("tally.new"), folder.join("tally")) // whoever reads sees all or nothing
         });
@@ -96,12 +98,13 @@ pub fn run(target: &Target, folder: &Path, seconds: f64, seed: u64) -> ExitCode 
         let took = start.elapsed();
         STARTED.store(0, Ordering::Relaxed);
         tally.executions += 1;
+        tally.accepted += u64::from(matches!(outcome, Ok(true)));
         tally.slowest = tally.slowest.max(took);
         tally.peak = tally.peak.max(peak);
         let finding = match outcome {
             Err(_) => Some(PANIC.lock().map_or(String::new(), |last| last.clone())),
-            Ok(()) if peak > MOST_MEMORY => Some(format!("memory: {} MB", peak >> 20)),
-            Ok(()) => None,
+            Ok(_) if peak > MOST_MEMORY => Some(format!("memory: {} MB", peak >> 20)),
+            Ok(_) => None,
         };
         // a panic at another place is another finding; of too much memory one is enough
         if let Some(what) = finding
