@@ -103,6 +103,9 @@ fn signals_at_random_moments_end_a_fit_within_a_second_and_change_no_bit() {
     assert!(!folder.path("parts/work").exists(), "checkpoints are left over");
 }
 
+/// A way to start the program.
+type Start<'a> = &'a dyn Fn(&[&str]) -> Child;
+
 /// Once `eprintln!` panicked: in the thread that listens to signals, which were then ignored for ever, and before a fit that
 /// guesses, which ended with status 101.
 #[test]
@@ -113,16 +116,16 @@ fn a_standard_error_that_nobody_reads_changes_nothing() {
     let program = env!("CARGO_BIN_EXE_minvel");
     // a pipe whose reader is gone, and no standard error at all
     let piped = |arguments: &[&str]| {
-        let mut child = folder.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        drop(child.stderr.take());
-        child
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        folder.command(arguments).stdout(Stdio::null()).stderr(writer).spawn().unwrap()
     };
     let closed = |arguments: &[&str]| {
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$0\" \"$@\" 2>&-", program]).args(arguments).current_dir(folder.path("."));
         command.stdout(Stdio::null()).spawn().unwrap()
     };
-    let ways: [(&str, &dyn Fn(&[&str]) -> Child); 2] = [("piped", &piped), ("closed", &closed)];
+    let ways: [(&str, Start); 2] = [("piped", &piped), ("closed", &closed)];
     for (name, start) in ways {
         let guessing = [&["fit", "quakes.csv", "--out", name, "--threads", "1"], &TINY[..]].concat();
         let status = start(&guessing).wait().unwrap();

@@ -179,7 +179,7 @@ impl Fit<'_> {
         let text = serde_json::to_vec_pretty(&summary).expect("a summary is plain data");
         file::write(&folder.summary(), &text)?;
         let report = self.report(&summary, &model, &train, &desk)?;
-        report.write(&folder.0)?;
+        desk.stage("report", 0, "files", || report.write(&folder.0))?;
         remove(&folder.work())?;
         Ok(summary)
     }

@@ -89,7 +89,7 @@ impl Model {
                 masses.clear();
                 Ok::<(), Error>(())
             };
-            self.anchor.spread(&z, &mut |mass, nodes| {
+            self.anchor.spread(&z, |mass, nodes| {
                 points.extend_from_slice(nodes);
                 masses.extend(weights.iter().map(|w| mass * w));
                 if masses.len() >= 1 << 17 {

@@ -40,7 +40,7 @@ impl LocalKernels {
 
     /// Tells `each` of every kernel its mass and the points at standard coordinates `z` (n numbers each) about its centre,
     /// until it fails.
-    pub fn spread(&self, z: &[f64], each: &mut dyn FnMut(f64, &[f64]) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn spread(&self, z: &[f64], mut each: impl FnMut(f64, &[f64]) -> Result<(), Error>) -> Result<(), Error> {
         let (m, n, total) = (self.ambient(), self.dim(), self.centres());
         let mut v = vec![0.0; n];
         let mut points = vec![0.0; z.len() / n * m];
