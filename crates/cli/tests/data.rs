@@ -119,10 +119,10 @@ fn commands_that_lack_data_say_the_line_that_gets_it() {
 fn bad_requests_are_refused_with_status_2() {
     let folder = Folder::new("data-refused");
     for (arguments, expected) in [
-        (vec!["data", "path", "volcanoes"], "there is no data set `volcanoes`"),
+        (vec!["data", "path", "volcanoes"], "unknown data set `volcanoes`"),
         (vec!["data", "path", "wine/white.csv"], "wine"),
-        (vec!["data", "fetch", "volcanoes"], "known are"),
-        (vec!["data", "fetch", "volcano", "moon"], "known are"),
+        (vec!["data", "fetch", "volcanoes"], "unknown data set `volcanoes`; expected "),
+        (vec!["data", "fetch", "volcano", "moon"], "unknown data set `moon`; expected "),
         (vec!["data", "fetch"], "NAME"),
         (vec!["data", "fetch", "volcano", "--from", "ftp://host"], "ftp"),
         (vec!["data", "fetch", "volcano", "--from", "no/such/folder"], "no/such/folder"),
@@ -145,10 +145,10 @@ fn a_list_of_ones_own_is_checked() {
         )
     };
     for (text, expected) in [
-        ("words".to_string(), "is no list of data sets"),
-        (set("../points.csv", "data"), "no name of a file"),
-        (set("points.csv", "data/../.."), "no folder below a root"),
-        (set("points.csv", "/etc"), "no folder below a root"),
+        ("words".to_string(), "is not a list of data sets"),
+        (set("../points.csv", "data"), "not a valid file name"),
+        (set("points.csv", "data/../.."), "not inside the data folder"),
+        (set("points.csv", "/etc"), "not inside the data folder"),
     ] {
         let path = folder.file("list.toml", text);
         let output = folder.command(&["data", "list"]).env("MINVEL_CATALOGUE", &path).output().unwrap();

@@ -101,7 +101,7 @@ fn angles_that_look_like_the_other_unit_are_refused() {
     let words = ["angles.csv", "line 2", "column 1 (`phi`)", "-180", "degrees"];
     refused("degrees", "angles.csv", &degrees, &[&torus[..], &["radians"]].concat(), &words);
     let radians = table("phi,psi", 40, |i| format!("{},{}", 0.15 * i - 3.0, 0.01 * i));
-    let words = ["angles.csv", "column 1 (`phi`)", "radians", "trusted"];
+    let words = ["angles.csv", "column 1 (`phi`)", "radians", "trust the units"];
     refused("radians", "angles.csv", &radians, &[&torus[..], &["degrees"]].concat(), &words);
     let narrow = table("phi,psi", 40, |i| format!("{},{}", 0.05 * i, 0.01 * i));
     refused(
@@ -209,7 +209,7 @@ fn files_that_cannot_be_read_are_refused() {
         &["--manifold", "sphere:2"],
         &["broken.parquet", "damaged"],
     );
-    refused("gzip", "cut.csv.gz", b"\x1f\x8b\x08\0\0\0\0\0", &[], &["cut.csv.gz", "damaged or cut off"]);
+    refused("gzip", "cut.csv.gz", b"\x1f\x8b\x08\0\0\0\0\0", &[], &["cut.csv.gz", "damaged or truncated"]);
     refused("npy", "cut.npy", b"\x93NUMPY\x01\0\x10\0{'descr'", &[], &["cut.npy"]);
     refused("utf16", "wide.csv", b"\xff\xfel\0a\0t\0", &[], &["wide.csv", "UTF-8"]);
 }

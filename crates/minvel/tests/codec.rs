@@ -66,7 +66,13 @@ fn draws_of_a_posterior_are_independent_in_every_group_of_rows() {
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 2200, "no two rows or draws share their noise");
-    assert!(codec.encode(&same, Reading::Mean, 1, &desk).unwrap_err().to_string().contains("no mean"));
+    assert!(
+        codec
+            .encode(&same, Reading::Mean, 1, &desk)
+            .unwrap_err()
+            .to_string()
+            .contains("mean of an implicit posterior is unknown")
+    );
 }
 
 #[test]
@@ -96,9 +102,9 @@ fn a_file_gives_back_the_model_and_a_broken_one_says_so() {
     assert_eq!(read.card, card);
     assert_eq!(read.sample(9, 1, &desk).unwrap(), own.sample(9, 1, &desk).unwrap());
     for (change, words) in [
-        ((|card: &mut ModelCard| card.image = [8, 8, 1]) as fn(&mut ModelCard), "broken"),
-        (|card| card.image = [0, 4, 1], "broken"),
-        (|card| card.settings.latent = "sphere:4".into(), "broken"),
+        ((|card: &mut ModelCard| card.image = [8, 8, 1]) as fn(&mut ModelCard), "damaged"),
+        (|card| card.image = [0, 4, 1], "damaged"),
+        (|card| card.settings.latent = "sphere:4".into(), "damaged"),
         (|card| card.settings.network = "magic".into(), "magic"),
     ] {
         let mut wrong = card.clone();

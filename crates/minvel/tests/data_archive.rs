@@ -71,14 +71,14 @@ fn archives_that_are_not_what_they_should_be_are_refused() {
     };
     refused(&[], "has no one");
     refused(&[member("inside/other", b'0', b"")], "has no one");
-    refused(&[member("inside/one", b'0', &[2; 700])], "other contents");
+    refused(&[member("inside/one", b'0', &[2; 700])], "unexpected contents");
     refused(&[member("inside/one", b'0', &[1; 701])], "701 bytes, not 700");
     let mut huge = member("inside/other", b'0', b"");
     huge[124..135].copy_from_slice(b"77777777777");
-    refused(&[huge], "beside its files");
+    refused(&[huge], "besides the expected files");
     let mut wrong = member("inside/other", b'0', b"");
     wrong[124..127].copy_from_slice(b"abc");
-    refused(&[wrong], "a header without a length");
+    refused(&[wrong], "a header has no length");
     // cut off
     let whole = std::fs::read(archive(&scratch, &[member("inside/one", b'0', &[1; 700])])).unwrap();
     let path = scratch.file("a.tar.gz", &whole[..whole.len() / 2]);

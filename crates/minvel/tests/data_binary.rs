@@ -52,7 +52,7 @@ fn archives_of_numpy_give_one_array_or_columns() {
     let table = read("two.npz");
     assert_eq!((table.columns[0].name.as_str(), table.columns[1].name.as_str()), ("lat", "lon"));
     are_places(&table.columns[0], &table.columns[1]);
-    assert!(refusal(&fixture("several.npz")).contains("choose one by its name: a, b"));
+    assert!(refusal(&fixture("several.npz")).contains("choose one by name: a, b"));
     let chosen =
         |name: &str| Table::read(&fixture("several.npz"), &Options { array: Some(name.into()), ..Options::default() });
     let table = chosen("a").unwrap();
@@ -66,7 +66,7 @@ fn damaged_arrays_are_refused() {
     let scratch = Scratch::new("damaged");
     let whole = std::fs::read(fixture("fortran.npy")).unwrap();
     let cut = scratch.file("cut.npy", &whole[..whole.len() - 1]);
-    assert!(refusal(&cut).contains("cut off"), "{}", refusal(&cut));
+    assert!(refusal(&cut).contains("truncated"), "{}", refusal(&cut));
     let header = |text: &str| {
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
         bytes.extend((text.len() as u16).to_le_bytes());
@@ -77,11 +77,11 @@ fn damaged_arrays_are_refused() {
         ("{'descr': '<c16', 'fortran_order': False, 'shape': (3,), }", "`<c16`"),
         ("{'descr': '|O', 'fortran_order': False, 'shape': (3,), }", "`|O`"),
         ("{'descr': '<f8', 'fortran_order': False, 'shape': (), }", "single number"),
-        ("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 0), }", "from 1 to"),
-        ("{'descr': '<f8', 'fortran_order': False, 'shape': (4, 1000000), }", "from 1 to"),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 0), }", "numbers per row are supported"),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (4, 1000000), }", "numbers per row are supported"),
         ("{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 60000), }", "15.9 EiB of memory"),
         ("{'descr': '<f8', 'fortran_order': True, 'shape': (1000000000000, 2), }", "14.5 TiB of memory"),
-        ("{'descr': '<f8', 'fortran_order': True, 'shape': (10000000, 2), }", "cut off"),
+        ("{'descr': '<f8', 'fortran_order': True, 'shape': (10000000, 2), }", "truncated"),
         ("{'descr': '<f8', 'shape': (3,), }", "fortran_order"),
         ("{}", "descr"),
     ] {

@@ -222,7 +222,7 @@ fn folders_without_pictures_are_refused_with_what_is_wrong() {
     assert!(read().contains("has no PNG or JPEG files"), "{}", read());
     scratch.file("small.png", grid(64, 64, 0));
     assert!(
-        read().contains("small.png") && read().contains("64 × 64 pixels, too few for a square of 140"),
+        read().contains("small.png") && read().contains("64 × 64 pixels: too small to crop a square of 140"),
         "{}",
         read()
     );

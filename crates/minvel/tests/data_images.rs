@@ -42,16 +42,16 @@ fn a_bad_file_is_named_with_what_is_wrong() {
     let good = packed(8, &[2, 2, 2], &[7; 8]);
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("empty", vec![], "too short"),
-        ("text", b"label,pixel".to_vec(), "no idx file: it begins with [6c, 61, 62, 65]"),
-        ("labels", packed(8, &[3], &[1, 2, 3]), "of 1 axes, where images have 3"),
-        ("floats", packed(13, &[1, 1, 1], &[0; 4]), "no bytes"),
-        ("header", good[..10].to_vec(), "cut off in its header"),
-        ("short", good[..good.len() - 1].to_vec(), "is cut off: its header says 2 × 2 × 2 bytes, and 7 follow"),
-        ("long", [&good[..], &[1]].concat(), "is too long: its header says 2 × 2 × 2 bytes, and more follow"),
+        ("text", b"label,pixel".to_vec(), "not an idx file: it begins with [6c, 61, 62, 65]"),
+        ("labels", packed(8, &[3], &[1, 2, 3]), "with 1 axes; images have 3"),
+        ("floats", packed(13, &[1, 1, 1], &[0; 4]), "not bytes"),
+        ("header", good[..10].to_vec(), "truncated in its header"),
+        ("short", good[..good.len() - 1].to_vec(), "is truncated: its header declares 2 × 2 × 2 bytes, but 7 follow"),
+        ("long", [&good[..], &[1]].concat(), "is too long: its header declares 2 × 2 × 2 bytes, and more follow"),
         ("huge", packed(8, &[u32::MAX; 3], &[0; 8]), "would take 15.9 EiB of memory"),
-        ("large", packed(8, &[1000; 3], &[0; 8]), "is cut off"),
+        ("large", packed(8, &[1000; 3], &[0; 8]), "is truncated"),
         ("flat", packed(8, &[4, 0, 2], &[]), "images of 0 × 2 pixels"),
-        ("half.gz", gzip(&good)[..20].to_vec(), "damaged or cut off"),
+        ("half.gz", gzip(&good)[..20].to_vec(), "damaged or truncated"),
     ];
     for (name, bytes, expected) in cases {
         let message = idx::images(&scratch.file(name, bytes)).unwrap_err().to_string();

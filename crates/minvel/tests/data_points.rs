@@ -162,7 +162,7 @@ fn ranges_tell_latitude_where_only_one_column_can_be_it() {
         &on("sphere:2"),
         "sphere:2 from columns 1, 2 as latlon in radians",
     );
-    refused(bare(up, up), &on("sphere:2"), &["memory.csv", "either of column 1 and column 2", "latlon or lonlat"]);
+    refused(bare(up, up), &on("sphere:2"), &["memory.csv", "either column 1 or column 2", "latlon or lonlat"]);
     refused(bare(around, around), &on("sphere:2"), &["neither column can be the latitude", "row 1, column 1 is -180"]);
     let given = Request { layout: Some(vec![Layout::LonLat]), ..on("sphere:2") };
     refused(bare(up, around), &given, &["row 1, column 2: the latitude -180 is beyond ±90 degrees", "layout latlon"]);
@@ -179,7 +179,7 @@ fn units_are_guessed_or_asked_for_and_checked() {
     refused(torus(|i| 0.05 * i), &on("torus:2"), &["degrees or radians", "give the units"]);
     let claimed = |units| Request { units: Some(units), ..on("torus:2") };
     understood(torus(|i| 0.05 * i), &claimed(Units::Radians), "torus:2 from a, b as angles in radians");
-    refused(torus(|i| 0.05 * i), &claimed(Units::Degrees), &["within ±2π", "look like radians", "trusted"]);
+    refused(torus(|i| 0.05 * i), &claimed(Units::Degrees), &["within ±2π", "look like radians", "trust the units"]);
     let trusted = Request { trust: true, ..claimed(Units::Degrees) };
     understood(torus(|i| 0.05 * i), &trusted, "torus:2 from a, b as angles in degrees");
     refused(
@@ -201,7 +201,7 @@ fn points_off_the_manifold_are_refused_with_their_row_and_length() {
     understood(circle(1.0), &on("sphere:1"), "sphere:1 from columns 1, 2 as xyz");
     refused(circle(1.1), &on("sphere:1"), &["row 8", "length 1.0", "not 1"]);
     let close = understood(circle(1.0005), &on("sphere:1"), "sphere:1 from columns 1, 2 as xyz");
-    assert!(close.guesses.iter().any(|g| g.contains("put on it")), "{:?}", close.guesses);
+    assert!(close.guesses.iter().any(|g| g.contains("projected onto it")), "{:?}", close.guesses);
     assert!(within_ulps(close.points[14].hypot(close.points[15]), 1.0, 2.0));
     let ball = vec![column("", |i| 0.025 * i), column("", |i| 0.01 * (i % 3.0))];
     refused(ball, &on("hyperbolic:2"), &["row 41", "length 1.0"]);
@@ -221,7 +221,7 @@ fn points_off_the_manifold_are_refused_with_their_row_and_length() {
     refused(quaternion, &on("so3"), &["row 1", "the quaternion has length"]);
     let mirror: Vec<Column> =
         (0..9).map(|k| column("", move |i| [(0.1 * i).cos(), (0.1 * i).sin(), 0.001 * i][k % 3])).collect();
-    refused(mirror, &on("so3"), &["row 1", "no rotation"]);
+    refused(mirror, &on("so3"), &["row 1", "not a rotation"]);
 }
 
 #[test]
@@ -231,7 +231,11 @@ fn what_no_density_can_be_fitted_to_is_refused() {
     let few = vec![Column::numbers("x", (0..LEAST_ROWS - 1).map(|i| i as f64).collect())];
     refused(few, &on("euclidean:1"), &["29 rows", "at least 30"]);
     let three = || vec![column("a", |i| i), column("b", up), column("c", around)];
-    refused(three(), &on("euclidean:2"), &["takes 2 (vector) columns", "3 of numbers (a, b, c)", "choose the columns"]);
+    refused(
+        three(),
+        &on("euclidean:2"),
+        &["takes 2 (vector) columns", "3 numeric columns (a, b, c)", "choose the columns"],
+    );
     refused(three(), &on("sphere:5"), &["takes 6 (xyz) columns"]);
     refused(three(), &Request::default(), &["give the manifold", "euclidean:3", "a, b, c"]);
     let chosen =
@@ -240,7 +244,7 @@ fn what_no_density_can_be_fitted_to_is_refused() {
     refused(three(), &chosen(&["c", "d"]), &["no column `d`", "a, b, c"]);
     refused(three(), &chosen(&["c", "4"]), &["no column `4`"]);
     refused(three(), &chosen(&["c", "3"]), &["column 3 (`c`) is chosen twice"]);
-    refused(three(), &chosen(&["c"]), &["takes 2 (vector) columns, but 1 columns are chosen (c)"]);
+    refused(three(), &chosen(&["c"]), &["takes 2 (vector) columns, but 1 columns were chosen (c)"]);
     let wrong = Request { layout: Some(vec![Layout::LatLon]), ..chosen(&["a", "b"]) };
     let message = read(three(), &wrong).unwrap_err();
     assert!(message.contains("latlon is not a layout of euclidean:2: choose vector"), "{message}");

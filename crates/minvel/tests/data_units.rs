@@ -126,7 +126,7 @@ fn clocks_are_a_question_and_hours_and_periods_are_understood() {
     understood(both(), &product, read);
     refused(both(), &on("product(sphere:2,torus:1)"), &["not in hours", "--units degrees --period 24"]);
     refused(two(), &period(&[24.0], "torus:2"), &["row 6, column 2 (`wind`)", "30", "period 24"]);
-    refused(two(), &period(&[24.0, 360.0, 1.0], "torus:2"), &["3 periods for 2 angles"]);
+    refused(two(), &period(&[24.0, 360.0, 1.0], "torus:2"), &["3 periods were given for 2 angles"]);
     refused(two(), &period(&[-1.0], "torus:2"), &["positive"]);
     refused(two(), &in_units("torus:2", Units::Hours), &["beyond ±24", "not hours"]);
     refused(vec![column("x", |i| i)], &period(&[24.0], "euclidean:1"), &["there are none"]);
@@ -255,6 +255,9 @@ fn rows_that_miss_a_number_are_left_out_where_that_is_wanted() {
     assert!(error.contains("line 3") && error.contains("`east` is not a number"), "{error}");
     std::fs::write(&path, "id,x\n1,\n2,NA\n").unwrap();
     assert!(
-        Dataset::read_complete(&path, &form, &Options::default()).unwrap_err().to_string().contains("each of the 2")
+        Dataset::read_complete(&path, &form, &Options::default())
+            .unwrap_err()
+            .to_string()
+            .contains("all 2 rows have missing values")
     );
 }

@@ -112,7 +112,7 @@ fn idx_headers_are_believed_no_further_than_the_limit() {
     tells_limit_and_flag(&refusal(|| idx::labels(&labels)), "would take 16 MiB of memory, and the limit is 8 MiB");
     // what follows the entries is not unpacked
     let longer = scratch.file("longer-idx1-ubyte.gz", gzip(&idx_of(&[10], 64 << 20)));
-    assert!(refusal(|| idx::labels(&longer)).contains("is too long: its header says 10 bytes"));
+    assert!(refusal(|| idx::labels(&longer)).contains("is too long: its header declares 10 bytes"));
 }
 
 /// An NPY file of such a type and shape.
@@ -141,7 +141,7 @@ fn arrays_of_numpy_are_believed_no_further_than_the_limit() {
     let odd = table(&scratch.file("odd.npy", npy_of("<f2", "500000,", &[0xff; 1_000_000])));
     tells_limit_and_flag(&odd, "the limit is 8 MiB");
     let axes = table(&scratch.file("axes.npy", npy_of("<f8", &"1,".repeat(20_000), &[0; 8])));
-    assert!(axes.contains("the array has 20000 axes: at most 64 are read"), "{axes}");
+    assert!(axes.contains("the array has 20000 axes: at most 64 are supported"), "{axes}");
 }
 
 #[test]

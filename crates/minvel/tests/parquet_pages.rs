@@ -164,7 +164,7 @@ fn a_dictionary_has_no_more_entries_than_bytes() {
     let header = Struct(vec![(1, Int(2)), (2, Int(16)), (3, Int(16)), (7, about)]);
     let hand = Hand { kind: DOUBLE, codec: UNCOMPRESSED, page: (header, two_doubles()) };
     let message = hand.refusal(&Scratch::new("hand-dictionary"));
-    assert!(message.contains("a dictionary of 16 bytes announces 2147483647 entries"), "{message}");
+    assert!(message.contains("a dictionary of 16 bytes declares 2147483647 entries"), "{message}");
 }
 
 /// The decoder unpacked all that gzip held and looked at the length afterwards.
@@ -175,7 +175,7 @@ fn a_page_in_gzip_unpacks_to_what_it_announces() {
     encoder.write_all(&vec![0; 100 << 20]).unwrap();
     let hand = Hand { kind: DOUBLE, codec: GZIP, page: data(16, PLAIN, encoder.finish().unwrap()) };
     let message = hand.refusal(&Scratch::new("hand-gzip"));
-    assert!(message.contains("a page unpacks to more than its 16 bytes"), "{message}");
+    assert!(message.contains("a page decompresses to more than its 16 bytes"), "{message}");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn texts_have_no_more_lengths_than_the_column_has_rows() {
     body.extend([2, 2, 0, 0, 0, 0]);
     let page = data(body.len() as i64, DELTA_LENGTH, body);
     let message = Hand { kind: BYTE_ARRAY, codec: UNCOMPRESSED, page }.refusal(&Scratch::new("hand-delta"));
-    assert!(message.contains("a page announces 1099511627776 texts, and the column has 2 rows"), "{message}");
+    assert!(message.contains("a page declares 1099511627776 texts, but the column has 2 rows"), "{message}");
 }
 
 /// The reader once put its own hook in place of the program's, to be silent about panics of the decoder.

@@ -28,15 +28,20 @@ impl Architecture {
     pub fn refuses(&self, [height, width, _]: [usize; 3]) -> Option<(&'static str, String)> {
         let (Architecture::Dense(hidden) | Architecture::Convolutional { hidden, .. }) = self;
         if hidden.is_empty() || hidden.contains(&0) {
-            return Some(("hidden", "needs at least one width, and none of them 0".into()));
+            return Some(("hidden", "needs at least one width, each at least 1".into()));
         }
         let Architecture::Convolutional { filters, .. } = self else { return None };
         if filters.is_empty() || filters.contains(&0) {
-            return Some(("filters", "needs at least one number, and none of them 0".into()));
+            return Some(("filters", "needs at least one number, each at least 1".into()));
         }
         let factor = 1usize.checked_shl(filters.len() as u32).unwrap_or(usize::MAX);
         let halved = [height, width].iter().all(|side| side.is_multiple_of(factor));
-        let why = || format!("{} convolutions halve images of {height} × {width} too often", filters.len());
+        let why = || {
+            format!(
+                "{} convolutions are too many for images of {height} × {width}: each halves the image",
+                filters.len()
+            )
+        };
         (!halved).then(|| ("filters", why()))
     }
 

@@ -68,8 +68,8 @@ impl Codec {
         })?;
         let old = |error: Error| {
             let what = match file.note::<Settings>(path) {
-                Ok(_) => "was written by an older minvel, which did not keep the size of the images: train it again",
-                Err(_) => return Error::content(path, format!("is no trained auto-encoder ({error})")),
+                Ok(_) => "was written by an older version of minvel, without the image size: train it again",
+                Err(_) => return Error::content(path, format!("is not a trained auto-encoder ({error})")),
             };
             Error::content(path, what)
         };
@@ -85,14 +85,14 @@ impl Codec {
         let replicas = all.replicas();
         if replica >= replicas {
             let what = match replicas {
-                1 => "it holds one training: leave --replica out".to_string(),
-                n => format!("it holds {n} trainings side by side: --replica is a number from 1 to {n}"),
+                1 => "it holds one training: omit --replica".to_string(),
+                n => format!("it holds {n} trainings: --replica must be a number from 1 to {n}"),
             };
             return Err(Error::config(what));
         }
         let [height, width, channels] = card.image;
         if height * width == 0 || (channels != 1 && channels != 3) || card.image.iter().any(|n| *n > 1 << 16) {
-            return Err(Error::config(format!("the model is broken: images of {:?}", card.image)));
+            return Err(Error::config(format!("the model is damaged: it has images of shape {:?}", card.image)));
         }
         let learning = card.settings.learning(card.image)?;
         let number = all.numbers().start + replica as u32;
@@ -100,7 +100,7 @@ impl Codec {
         for p in learning.model.parameters() {
             let len = p.dims.iter().product::<usize>();
             let values = all.get(&p.name).filter(|values| values.len() == len * replicas);
-            let missing = || Error::config(format!("the model is broken: it has no `{}` of {len} numbers", p.name));
+            let missing = || Error::config(format!("the model is damaged: it has no `{}` of {len} numbers", p.name));
             state.set(&p.name, &values.ok_or_else(missing)?[replica * len..][..len], len);
         }
         let model = learning.model.clone();
@@ -128,7 +128,7 @@ impl Codec {
         match reading {
             Reading::Draw(number) => Ok(views.draws(&mut self.state, &shown, number)?),
             Reading::Mean => Ok(views.means(&mut self.state, &shown).ok_or_else(|| {
-                Error::config("an implicit posterior has no mean that is known: leave --mean out, or average --draws")
+                Error::config("the mean of an implicit posterior is unknown: omit --mean, or average several --draws")
             })??),
         }
     }
@@ -160,7 +160,7 @@ impl Codec {
         }
         let wrong = |what: &str| Err(Error::content(place, what));
         if !place.is_dir() {
-            return wrong("is not there: give the folder of a training, or a file of its folder models");
+            return wrong("not found; expected the folder of a training, or a file in its folder models");
         }
         if place.join("model.safetensors").is_file() && !place.ends_with("models") {
             return wrong("is the folder of a fitted density, which has no encoder and no decoder");
@@ -174,7 +174,7 @@ impl Codec {
             [] => wrong(&nothing_in(place)),
             several => {
                 let names: Vec<_> = several.iter().map(|f| format!("  {}", f.display())).collect();
-                wrong(&format!("holds {} models: name one of them.\n{}", several.len(), names.join("\n")))
+                wrong(&format!("holds {} models: choose one of them.\n{}", several.len(), names.join("\n")))
             }
         }
     }
@@ -185,9 +185,9 @@ fn nothing_in(place: &Path) -> String {
     let inside = |entry: std::fs::DirEntry| Some(entry.path()).filter(|path| path.join("models").is_dir());
     let below: Option<PathBuf> = place.read_dir().ok().and_then(|entries| entries.flatten().filter_map(inside).min());
     match below {
-        Some(below) => format!("is the folder of several experiments: name that of one, as {}", below.display()),
+        Some(below) => format!("holds several experiments: give the folder of one, such as {}", below.display()),
         None if place.join("run.json").is_file() && !place.join("report.json").is_file() => {
-            "holds no trained auto-encoder yet: its run is not finished; go on with --resume".into()
+            "holds no trained auto-encoder yet: its run is not finished; resume it with --resume".into()
         }
         None => "holds no trained auto-encoder (no models/*.safetensors)".into(),
     }

@@ -52,9 +52,9 @@ impl Posterior {
                 Ok(Posterior::VonMisesFisher { gradient: Reparameterisation::Exact })
             }
             ("explicit", _) => {
-                Err(format!("no explicit posterior is known on {latent}: take implicit, or euclidean:n or sphere:n"))
+                Err(format!("there is no explicit posterior on {latent}: use implicit, or euclidean:n or sphere:n"))
             }
-            _ => Err(format!("`{name}` is not a posterior: known are point, implicit and explicit")),
+            _ => Err(format!("unknown posterior `{name}`; expected point, implicit or explicit")),
         }
     }
 

@@ -84,7 +84,9 @@ impl Settings {
             "bernoulli" => Likelihood::Bernoulli,
             "gaussian" => Likelihood::Gaussian { deviation },
             "dequantised" => Likelihood::Dequantised { deviation },
-            other => return Err(refuse("likelihood", format!("is bernoulli, gaussian or dequantised, not `{other}`"))),
+            other => {
+                return Err(refuse("likelihood", format!("must be bernoulli, gaussian or dequantised, not `{other}`")));
+            }
         };
         let architecture = self.architecture()?;
         if let Some((key, why)) = architecture.refuses(image) {
@@ -110,9 +112,9 @@ impl Settings {
         let (filters, hidden) = (self.filters.clone(), self.hidden.clone());
         match self.network.as_str() {
             "dense" if filters.is_empty() => Ok(Architecture::Dense(hidden)),
-            "dense" => Err(Error::config("`filters`: are those of convolutional networks, and this one is dense")),
+            "dense" => Err(Error::config("`filters`: only convolutional networks have filters, and this one is dense")),
             "convolutional" => Ok(Architecture::Convolutional { filters, hidden }),
-            other => Err(Error::config(format!("`network`: is dense or convolutional, not `{other}`"))),
+            other => Err(Error::config(format!("`network`: must be dense or convolutional, not `{other}`"))),
         }
     }
 
@@ -128,8 +130,11 @@ impl Settings {
         let (hidden, smooth) = (architecture.energy(image), architecture.smooth());
         let explicit = matches!(posterior, Posterior::Gaussian | Posterior::VonMisesFisher { .. });
         if explicit != (kind == "divergence") {
-            let why = format!("{kind} does not go with a posterior that is {}", self.posterior);
-            return Err(refuse("kind", format!("{why}: explicit posteriors have a divergence, others learn it")));
+            let why = format!("{kind} cannot be combined with the posterior {}", self.posterior);
+            return Err(refuse(
+                "kind",
+                format!("{why}: explicit posteriors need divergence, and only they can use it"),
+            ));
         }
         for (key, value) in [("weight", self.matching.weight), ("penalty", *penalty)] {
             if !(value >= 0.0 && value.is_finite()) {
@@ -150,12 +155,11 @@ impl Settings {
             "divergence" => Match::Divergence,
             "conditional" => {
                 if self.matching.flow == "spos" {
-                    let why = "spos moves the codes of one law, and each image has its own: take chart or geodesic";
+                    let why = "spos needs one distribution of codes, and each image has its own: use chart or geodesic";
                     return Err(refuse("flow", why.into()));
                 }
                 if posterior == Posterior::Point {
-                    let why =
-                        "one code for each image has no entropy to learn: take posterior = \"implicit\", or velocity";
+                    let why = "one code per image has no entropy to learn: use posterior = \"implicit\", or velocity";
                     return Err(refuse("kind", why.into()));
                 }
                 let pixels = image.iter().product();
@@ -174,8 +178,8 @@ impl Settings {
             }
             "discrepancy" => Match::Learnt(Arc::new(Discrepancy { latent: latent.clone(), factor: DISCREPANCY })),
             other => {
-                let known = "divergence, conditional, velocity, adversarial and discrepancy";
-                return Err(refuse("kind", format!("`{other}` is unknown: known are {known}")));
+                let known = "divergence, conditional, velocity, adversarial or discrepancy";
+                return Err(refuse("kind", format!("unknown kind `{other}`; expected {known}")));
             }
         })
     }
@@ -189,8 +193,10 @@ impl Settings {
             "chart" => Ok(on(Form::Chart)),
             "geodesic" => Ok(on(Form::Geodesic)),
             "spos" if flat => Ok(Arc::new(Blend::convex(0.5, Stein::default()))),
-            "spos" => Err(Error::config("`matching.flow`: spos moves in Rⁿ: take chart or geodesic")),
-            other => Err(Error::config(format!("`matching.flow`: `{other}` is not chart, geodesic or spos"))),
+            "spos" => Err(Error::config("`matching.flow`: spos needs a Euclidean latent space: use chart or geodesic")),
+            other => {
+                Err(Error::config(format!("`matching.flow`: unknown flow `{other}`; expected chart, geodesic or spos")))
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ pub fn unpack(archive: &Path, inside: &str, files: &[KnownFile], folder: &Path) 
     let mut missing: Vec<&KnownFile> = files.iter().collect();
     let mut skipped = 0;
     while !missing.is_empty() {
-        let member = header(&mut bytes).map_err(|e| damaged(format!("is damaged or cut off ({e})")))?;
+        let member = header(&mut bytes).map_err(|e| damaged(format!("is damaged or truncated ({e})")))?;
         let Some(member) = member else {
             return Err(damaged(format!("has no {}", missing[0].name)));
         };
@@ -43,12 +43,12 @@ pub fn unpack(archive: &Path, inside: &str, files: &[KnownFile], folder: &Path) 
             None => {
                 skipped += member.length;
                 if skipped > SKIPPED {
-                    return Err(damaged(format!("holds more than {SKIPPED} bytes beside its files")));
+                    return Err(damaged(format!("has more than {SKIPPED} bytes besides the expected files")));
                 }
                 skip(&mut bytes, member.length + padding)
             }
         }
-        .map_err(|e| damaged(format!("is damaged or cut off ({e})")))?;
+        .map_err(|e| damaged(format!("is damaged or truncated ({e})")))?;
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ fn header(bytes: &mut impl Read) -> io::Result<Option<Member>> {
     let before = if &block[257..262] == b"ustar" { text(345, 155) } else { String::new() };
     let path = if before.is_empty() { text(0, 100) } else { format!("{before}/{}", text(0, 100)) };
     let length = u64::from_str_radix(text(124, 12).trim(), 8);
-    let length = length.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a header without a length"))?;
+    let length = length.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a header has no length"))?;
     let path = path.trim_start_matches("./").to_string();
     Ok(Some(Member { path, length, regular: matches!(block[156], b'0' | 0) }))
 }
@@ -89,7 +89,7 @@ fn contents(bytes: &mut impl Read, member: &Member, wanted: &KnownFile) -> Resul
     bytes.take(member.length).read_to_end(&mut contents).map_err(|e| format!("is damaged ({e})"))?;
     match hexadecimal(&Sha256::digest(&contents)) == wanted.sha256 {
         true => Ok(contents),
-        false => Err(format!("has a {} of other contents", wanted.name)),
+        false => Err(format!("has a {} with unexpected contents", wanted.name)),
     }
 }
 

@@ -99,16 +99,19 @@ pub fn list() -> Result<&'static [Known], Error> {
 
 /// The sets of a list; names of files and folders must not lead out of a root.
 fn parse(text: &str) -> Result<Vec<Known>, String> {
-    let sets = toml::from_str::<Catalogue>(text).map_err(|e| format!("is no list of data sets ({e})"))?.set;
+    let sets = toml::from_str::<Catalogue>(text).map_err(|e| format!("is not a list of data sets ({e})"))?.set;
     let single = |name: &str| !name.is_empty() && !name.contains(['/', '\\', '\0']) && name != "." && name != "..";
     for set in &sets {
         let archive = set.archive.iter().flat_map(|a| a.makes.iter().chain([&a.file.name]));
         let wrong = set.files.iter().map(|f| &f.name).chain(archive).find(|name| !single(name));
         if let Some(name) = wrong {
-            return Err(format!("the set `{}` has a file `{name}`, which is no name of a file", set.name));
+            return Err(format!("the set `{}` has a file `{name}`, which is not a valid file name", set.name));
         }
         if !set.folder.split('/').all(single) {
-            return Err(format!("the set `{}` lies in `{}`, which is no folder below a root", set.name, set.folder));
+            return Err(format!(
+                "the set `{}` has the folder `{}`, which is not inside the data folder",
+                set.name, set.folder
+            ));
         }
         if set.files.is_empty() {
             return Err(format!("the set `{}` has no files", set.name));
@@ -122,7 +125,7 @@ pub fn find(name: &str) -> Result<&'static Known, Error> {
     let sets = list()?;
     sets.iter().find(|known| known.name == name).ok_or_else(|| {
         let names: Vec<&str> = sets.iter().map(|known| known.name.as_str()).collect();
-        Error::config(format!("there is no data set `{name}`: known are {}", names.join(", ")))
+        Error::config(format!("unknown data set `{name}`; expected {}", names.join(", ")))
     })
 }
 
@@ -150,7 +153,7 @@ pub fn refuse_without(missing: &[&str]) -> Result<(), Error> {
         [] => Ok(()),
         [only] => find(only)?.here().map(drop),
         several => Err(Error::config(format!(
-            "data sets that are needed are not on this machine ({}): {}",
+            "required data sets are not on this machine ({}): {}",
             several.join(", "),
             advice(several)
         ))),
@@ -209,9 +212,9 @@ impl Known {
             let looked: Vec<String> =
                 roots().iter().map(|root| root.join(&self.folder).display().to_string()).collect();
             let looked =
-                if looked.is_empty() { "no folder, as HOME is not set".to_string() } else { looked.join(", ") };
+                if looked.is_empty() { "no folder, because HOME is not set".to_string() } else { looked.join(", ") };
             let advice = advice(&[&self.name]);
-            Error::config(format!("the data set `{}` is not on this machine (looked in {looked}): {advice}", self.name))
+            Error::config(format!("the data set `{}` is not on this machine (searched {looked}): {advice}", self.name))
         };
         self.path().ok_or_else(missing)
     }
@@ -252,7 +255,7 @@ pub fn locate(name: &str) -> Result<Input, Error> {
         if path.exists() {
             return Ok(Input::File(path));
         }
-        let what = format!("there is no file or data set `{name}`; `minvel data list` lists the known ones");
+        let what = format!("there is no file or data set `{name}`; `minvel data list` lists the data sets");
         return Err(Error::config(what));
     };
     let names: Vec<&str> = known.files.iter().map(|file| file.name.as_str()).collect();
@@ -261,7 +264,7 @@ pub fn locate(name: &str) -> Result<Input, Error> {
         (None, several) if known.made().is_none() => {
             known.here()?;
             let names: Vec<String> = several.iter().map(|file| format!("{set}/{}", file.name)).collect();
-            Err(Error::config(format!("`{set}` has several files, name one: {}", names.join(", "))))
+            Err(Error::config(format!("`{set}` has several files; choose one: {}", names.join(", "))))
         }
         (None, _) => known.here().map(Input::File),
         (Some(file), files) => match files.iter().find(|known| known.name == file) {

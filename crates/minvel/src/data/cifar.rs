@@ -50,11 +50,11 @@ fn read(folder: Option<&Path>, part: &str, batches: &[&str]) -> Result<Labelled,
     if labels.is_empty() {
         last = listed(&last, part)?;
         let text = file::read_text(&last)?;
-        let unreadable = |e| Error::content(&last, format!("is no list of labels ({e})"));
+        let unreadable = |e| Error::content(&last, format!("is not a list of labels ({e})"));
         labels = serde_json::from_str(&text).map_err(unreadable)?;
     }
     if let Some(wrong) = labels.iter().find(|label| **label > 9) {
-        return Err(Error::content(&last, format!("has a label {wrong}: classes are 0 to 9")));
+        return Err(Error::content(&last, format!("has a label {wrong}; expected 0 to 9")));
     }
     let (name, sha256) = (format!("cifar10:{part}"), hexadecimal(&hash.finalize()));
     let images = Images { count, height: SIDE, width: SIDE, channels: 3, pixels, name, sha256 };
@@ -83,7 +83,7 @@ fn file_of(folder: &Path, batch: &str) -> Result<PathBuf, Error> {
     let there = places.iter().flat_map(|place| names.iter().map(|name| place.join(name))).find(|path| path.is_file());
     let missing = || {
         let advice = catalogue::advice(&["cifar10"]);
-        Error::content(folder, format!("has no {batch}.bin or {batch}.png, of which CIFAR-10 is made: {advice}"))
+        Error::content(folder, format!("has no {batch}.bin or {batch}.png, which CIFAR-10 needs: {advice}"))
     };
     there.ok_or_else(missing)
 }
@@ -100,7 +100,10 @@ fn listed(strip: &Path, part: &str) -> Result<PathBuf, Error> {
 fn binary(bytes: &[u8], pixels: &mut Vec<u8>, labels: &mut Vec<u8>) -> Result<(), String> {
     if bytes.is_empty() || !bytes.len().is_multiple_of(BYTES + 1) {
         let size = BYTES + 1;
-        return Err(format!("has {} bytes, not a multiple of {size}: it is cut off or no CIFAR-10", bytes.len()));
+        return Err(format!(
+            "has {} bytes, not a multiple of {size}: it is truncated or not a CIFAR-10 file",
+            bytes.len()
+        ));
     }
     for record in bytes.chunks(BYTES + 1) {
         labels.push(record[0]);
@@ -113,7 +116,7 @@ fn binary(bytes: &[u8], pixels: &mut Vec<u8>, labels: &mut Vec<u8>) -> Result<()
 fn strip(bytes: &[u8], pixels: &mut Vec<u8>) -> Result<(), String> {
     let picture = Picture::decode(bytes)?;
     if picture.width != PLANE {
-        return Err(format!("has rows of {} pixels, where an image has {PLANE}", picture.width));
+        return Err(format!("has rows of {} pixels; expected {PLANE}, one image per row", picture.width));
     }
     pixels.extend(picture.pixels);
     Ok(())

@@ -66,7 +66,7 @@ fn chosen(table: &Table, latent: &dyn Manifold) -> Result<Vec<usize>, Error> {
     let refuse = |what: String| {
         let has = table.describe_columns();
         let wanted = format!("codes on {latent} are the {} columns {first} … {last}", names.len());
-        Err(Error::content(&table.path, format!("{what}: {wanted}, and the file has {has}")))
+        Err(Error::content(&table.path, format!("{what}: {wanted}, but the file has {has}")))
     };
     if table.columns.iter().all(|c| c.name.is_empty()) {
         return match table.columns.len() == names.len() {
@@ -81,7 +81,7 @@ fn chosen(table: &Table, latent: &dyn Manifold) -> Result<Vec<usize>, Error> {
     // codes of more dimensions have all the columns, and further ones
     let more = table.columns.iter().find(|c| is_code(c.name.trim()) && !names.iter().any(|n| n == c.name.trim()));
     if let Some(column) = more {
-        return refuse(format!("the column `{}` is of codes of another model", column.name.trim()));
+        return refuse(format!("the column `{}` belongs to codes of another model", column.name.trim()));
     }
     Ok(names.iter().filter_map(|name| find(name)).collect())
 }

@@ -99,7 +99,7 @@ impl Coordinates {
         let (mut parts, mut cell, mut number) = (vec![], 0, 0);
         if spaces.len() != self.layouts.len() {
             let what = format!(
-                "{} has {} factors, but {} layouts are given: give one for each, as in latlon,angles",
+                "{} has {} factors, but {} layouts were given: give one for each, as in latlon,angles",
                 self.manifold,
                 spaces.len(),
                 self.layouts.len()
@@ -115,7 +115,7 @@ impl Coordinates {
             parts.push(Part { space, layout: *layout, cells, point });
         }
         if cell != self.columns.len() || cell != self.full_turn.len() {
-            let what = format!("{} takes {cell} columns a point, not {}", self.manifold, self.columns.len());
+            let what = format!("{} takes {cell} columns per point, not {}", self.manifold, self.columns.len());
             return Err(Error::config(what));
         }
         if !self.periods.is_empty() && self.periods.len() != cell {
@@ -196,8 +196,8 @@ impl Coordinates {
             BAD_LATITUDE => {
                 let ((label, value), limit) = (cell(latitude), if degrees { "90 degrees" } else { "π/2 radians" });
                 format!(
-                    "{place}, {label}: the latitude {value} is beyond ±{limit}: if latitude and longitude stand the other way \
-                     round, give the layout {other}, else choose the columns or correct the row"
+                    "{place}, {label}: the latitude {value} is beyond ±{limit}: if latitude and longitude are \
+                     swapped, give the layout {other}; otherwise choose the columns or correct the row"
                 )
             }
             BAD_LONGITUDE => {

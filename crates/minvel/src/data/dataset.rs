@@ -142,7 +142,7 @@ impl Dataset {
             let (low, high) = table.columns[c].range();
             if low == high {
                 let what = format!(
-                    "{} is {low} in every row: a density needs points that differ; leave the column out and take a manifold \
+                    "{} is {low} in every row: a density needs points that differ; omit the column and use a manifold \
                      of lower dimension",
                     table.label(c)
                 );
@@ -178,7 +178,7 @@ impl Dataset {
         let (total, chosen) = (table.rows(), coordinates.find_in(&table)?);
         let (rows, table) = table.complete(&chosen);
         if rows.is_empty() && total > 0 {
-            return Err(Error::content(&table.path, format!("each of the {total} rows misses a number")));
+            return Err(Error::content(&table.path, format!("all {total} rows have missing values")));
         }
         Ok(Complete { data: Dataset::of_known(table, coordinates)?, rows, total })
     }
@@ -191,7 +191,7 @@ impl Dataset {
     ) -> Result<Dataset, Error> {
         let read = coordinates.points_of(&table, chosen)?;
         if read.off > WORTH_SAYING {
-            guesses.push(format!("points were up to {:.1e} off the manifold and put on it", read.off));
+            guesses.push(format!("points were up to {:.1e} off the manifold and were projected onto it", read.off));
         }
         let unused = (0..table.columns.len()).filter(|c| !chosen.contains(c)).map(|c| table.short_name(c)).collect();
         Ok(Dataset {

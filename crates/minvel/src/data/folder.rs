@@ -72,7 +72,7 @@ impl Framing {
         let crop = self.crop.unwrap_or(picture.height.min(picture.width));
         if crop > picture.height || crop > picture.width {
             let (h, w) = (picture.height, picture.width);
-            return Err(format!("has {w} × {h} pixels, too few for a square of {crop}"));
+            return Err(format!("has {w} × {h} pixels: too small to crop a square of {crop}"));
         }
         let middle = picture.centre(crop, crop);
         Ok(if crop == self.side { middle } else { middle.scaled(self.side, self.side) })

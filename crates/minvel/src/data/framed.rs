@@ -35,7 +35,7 @@ impl Framed {
         }
         if path.is_file() {
             let hint = |error: Error| match error {
-                Error::Content { path, what } if what.starts_with("is no idx file") => {
+                Error::Content { path, what } if what.starts_with("is not an idx file") => {
                     Error::content(&path, "is neither a picture (PNG, JPEG) nor an idx file of images")
                 }
                 error => error,
@@ -45,7 +45,7 @@ impl Framed {
         if catalogue::list()?.iter().any(|known| named.split(':').next() == Some(&known.name)) {
             return Framed::images(&Images::named(named)?, framing, channels);
         }
-        let what = "is not there; give a folder of pictures, a picture, an idx file, or a name as mnist:test";
+        let what = "not found; expected a folder of pictures, a picture, an idx file, or a name such as mnist:test";
         Err(Error::content(path, what))
     }
 

@@ -36,7 +36,7 @@ pub(super) struct Guess {
 pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
     let mut sentences = vec![];
     if table.decimal == ',' {
-        sentences.push("decimals have a comma: no number has a point".to_string());
+        sentences.push("decimal comma: no number has a decimal point".to_string());
     }
     let numeric: Vec<usize> = (0..table.columns.len()).filter(|&c| table.columns[c].is_numeric()).collect();
     let asked: Option<Vec<usize>> = match &request.columns {
@@ -113,7 +113,7 @@ fn no_numbers(table: &Table) -> Error {
     let row = 1.min(table.rows() - 1);
     let cell = shorten(&table.columns[0].text(row));
     let what = format!(
-        "no column holds numbers: {}, {} is `{cell}`: write plain numbers, as -12.5 for 12°30′ S",
+        "no column holds numbers: {}, {} is `{cell}`: write plain numbers, such as -12.5 for 12°30′ S",
         table.place(row),
         table.label(0)
     );
@@ -135,7 +135,7 @@ fn choose(
     };
     let (chosen, why) = match named {
         Some((columns, _)) => (columns, "by their names"),
-        None => (numeric.to_vec(), "the only ones of numbers"),
+        None => (numeric.to_vec(), "the only numeric columns"),
     };
     if chosen.len() < table.columns.len() {
         sentences.push(format!("columns {}: {why}", list(table, &chosen)));
@@ -177,7 +177,8 @@ fn guess_manifold(table: &Table, among: &[usize]) -> Result<(String, String), Er
         _ => Some(("product(euclidean:3,so3)", "or another product")),
     };
     let what = format!(
-        "does not tell where its points live: give the manifold, and the columns (--columns) if these are not all; it has {}",
+        "does not determine the manifold of its points: give the manifold, and the columns (--columns) unless all are \
+         used; it has {}",
         table.describe_columns()
     );
     let special = special.map(|(name, meaning)| Choice::new("manifold", name, meaning));
@@ -247,7 +248,7 @@ fn parts(
         ways = ways.iter().flat_map(|way| widths.iter().map(|w| [way.as_slice(), &[*w]].concat())).collect();
         ways.retain(|way| way.iter().sum::<usize>() <= chosen.len());
         if ways.len() > 10_000 {
-            return Err(Error::config(format!("{manifold} can be read in too many ways: give its layouts")));
+            return Err(Error::config(format!("{manifold} has too many possible layouts: give them")));
         }
     }
     ways.retain(|way| way.iter().sum::<usize>() == chosen.len());
@@ -270,17 +271,19 @@ fn parts(
                 .map(|o| o.iter().map(|(l, w)| format!("{w} ({l})")).collect::<Vec<_>>().join(" or "))
                 .collect();
             let (has, how) = match request.columns {
-                Some(_) => (format!("{} columns are chosen ({})", chosen.len(), list(table, chosen)), "choose as many"),
-                None => (format!("it has {} of numbers ({})", chosen.len(), list(table, chosen)), "choose the columns"),
+                Some(_) => {
+                    (format!("{} columns were chosen ({})", chosen.len(), list(table, chosen)), "choose that many")
+                }
+                None => (
+                    format!("the file has {} numeric columns ({})", chosen.len(), list(table, chosen)),
+                    "choose the columns",
+                ),
             };
             refuse(format!(
                 "a point of {manifold} takes {} columns, but {has}: {how} by name or number",
                 takes.join(" and ")
             ))
         }
-        _ => refuse(format!(
-            "{} columns can be {manifold} in several ways: give the layout of each factor",
-            chosen.len()
-        )),
+        _ => refuse(format!("{} columns fit {manifold} in several ways: give the layout of each factor", chosen.len())),
     }
 }

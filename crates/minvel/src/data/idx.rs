@@ -58,32 +58,32 @@ fn entries(path: &Path, bytes: &mut dyn Read, axes: usize, what: &str) -> Result
         start.split_first_chunk::<4>().ok_or_else(|| wrong("is too short for an idx file".into()))?;
     match magic {
         [0, 0, 8, n] if *n as usize == axes => (),
-        [0, 0, 8, n] => return Err(wrong(format!("is an idx file of {n} axes, where {what} have {axes}"))),
+        [0, 0, 8, n] => return Err(wrong(format!("is an idx file with {n} axes; {what} have {axes}"))),
         [0, 0, 9 | 11..=14, _] => {
-            return Err(wrong(format!("is an idx file of numbers that are no bytes: not {what}")));
+            return Err(wrong(format!("is an idx file whose numbers are not bytes; expected {what}")));
         }
         _ => {
             return Err(wrong(format!(
-                "is no idx file: it begins with {magic:02x?}, not with [00, 00, 08, {axes:02x}]"
+                "is not an idx file: it begins with {magic:02x?}, not with [00, 00, 08, {axes:02x}]"
             )));
         }
     }
     if lengths.len() < 4 * axes {
-        return Err(wrong("is cut off in its header: fetch it again".into()));
+        return Err(wrong("is truncated in its header: fetch it again".into()));
     }
     let dims: Vec<usize> = lengths.as_chunks().0.iter().map(|b| u32::from_be_bytes(*b) as usize).collect();
     let shape = dims.iter().map(usize::to_string).collect::<Vec<_>>().join(" × ");
     let expected = dims.iter().fold(1u64, |product, n| product.saturating_mul(*n as u64));
-    TooLarge::check(expected, 1).map_err(|why| wrong(format!("has a header of {shape} bytes and {why}")))?;
+    TooLarge::check(expected, 1).map_err(|why| wrong(format!("declares {shape} bytes and {why}")))?;
     let mut entries = vec![];
     // one byte more than announced is enough to see that the header is wrong
     bytes.take(expected + 1).read_to_end(&mut entries).map_err(|e| unreadable(path, e))?;
     let found = entries.len() as u64;
     if found > expected {
-        return Err(wrong(format!("is too long: its header says {shape} bytes, and more follow")));
+        return Err(wrong(format!("is too long: its header declares {shape} bytes, and more follow")));
     }
     if found < expected {
-        return Err(wrong(format!("is cut off: its header says {shape} bytes, and {found} follow")));
+        return Err(wrong(format!("is truncated: its header declares {shape} bytes, but {found} follow")));
     }
     Ok((dims, entries))
 }

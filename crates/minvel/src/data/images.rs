@@ -54,7 +54,7 @@ impl Images {
             "cifar10:train" => cifar::train(None),
             "cifar10:test" => cifar::test(None),
             _ => Err(Error::config(format!(
-                "there are no images `{name}`: known are mnist:train, mnist:test, cifar10:train and cifar10:test"
+                "there are no images `{name}`; expected mnist:train, mnist:test, cifar10:train or cifar10:test"
             ))),
         };
         labelled.map(|labelled| labelled.images)

@@ -42,7 +42,7 @@ impl Input {
             Input::File(path) => {
                 let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
                 match path.is_dir() {
-                    true => Err(Error::content(path, "is a folder: name one of the files in it")),
+                    true => Err(Error::content(path, "is a folder: give one of its files")),
                     false => Ok(Box::new(BufReader::with_capacity(1 << 16, file))),
                 }
             }
@@ -55,9 +55,11 @@ impl Input {
     pub(super) fn on_disk(&self) -> Result<&Path, Error> {
         match self {
             Input::File(path) => Ok(path),
-            Input::Embedded { name, .. } => Err(Error::content(name, "is of a format that is read from disk only")),
+            Input::Embedded { name, .. } => {
+                Err(Error::content(name, "has a format that can only be read from a file on disk"))
+            }
             Input::Standard => {
-                let what = "Parquet and NPZ are not read from standard input: give the name of a file";
+                let what = "Parquet and NPZ cannot be read from standard input: give a file name";
                 Err(Error::content(Path::new(STANDARD), what))
             }
         }

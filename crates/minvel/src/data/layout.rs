@@ -141,7 +141,7 @@ impl FromStr for Layout {
         LIST.iter()
             .find(|(_, known)| *known == name.trim())
             .map(|(layout, _)| *layout)
-            .ok_or_else(|| format!("`{name}` is not a layout: known are {}", LIST.map(|(_, known)| known).join(", ")))
+            .ok_or_else(|| format!("unknown layout `{name}`; expected {}", LIST.map(|(_, known)| known).join(", ")))
     }
 }
 

@@ -39,7 +39,7 @@ fn read(folder: Option<&Path>, part: &str) -> Result<Labelled, Error> {
     let path = file(&folder, &format!("{part}-labels-idx1-ubyte"))?;
     let labels = idx::labels(&path)?;
     if let Some(wrong) = labels.iter().find(|label| **label > 9) {
-        return Err(Error::content(&path, format!("has a label {wrong}: digits are 0 to 9")));
+        return Err(Error::content(&path, format!("has a label {wrong}; expected 0 to 9")));
     }
     Labelled::new(images, labels, &path)
 }
@@ -51,7 +51,7 @@ fn file(folder: &Path, name: &str) -> Result<PathBuf, Error> {
     let there = [packed, plain].into_iter().find(|path| path.is_file());
     let missing = || {
         let advice = catalogue::advice(&["mnist"]);
-        Error::content(folder, format!("has no file {name}.gz or {name}, of which MNIST is made: {advice}"))
+        Error::content(folder, format!("has no file {name}.gz or {name}, which MNIST needs: {advice}"))
     };
     there.ok_or_else(missing)
 }

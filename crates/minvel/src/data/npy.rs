@@ -66,7 +66,7 @@ fn entry<'a>(header: &'a str, key: &str) -> Result<&'a str, String> {
     let quoted = [format!("'{key}'"), format!("\"{key}\"")];
     let at = quoted.iter().find_map(|k| header.find(k.as_str()).map(|i| i + k.len()));
     let rest = at.and_then(|i| header[i..].trim_start().strip_prefix(':'));
-    rest.map(str::trim_start).ok_or_else(|| format!("the header of the array says no `{key}`: the file is damaged"))
+    rest.map(str::trim_start).ok_or_else(|| format!("the header of the array has no `{key}`: the file is damaged"))
 }
 
 impl Header {
@@ -76,7 +76,7 @@ impl Header {
             Some(quote @ ('\'' | '"')) => descr[1..].chars().take_while(|c| *c != quote).collect(),
             _ => return Err("the array has named fields: save its columns as a plain array of numbers".into()),
         };
-        let unknown = || format!("the numbers are of type `{name}`: floats and integers of up to 8 bytes are read");
+        let unknown = || format!("the numbers are of type `{name}`; expected floats or integers of at most 8 bytes");
         let (order, rest) = match name.chars().next() {
             Some(c @ ('<' | '>' | '|' | '=')) => (c, &name[1..]),
             _ => ('<', name.as_str()),
@@ -91,13 +91,14 @@ impl Header {
         let shape = shape.strip_prefix('(').and_then(|s| s.split(')').next());
         let shape = shape.ok_or("the array's shape cannot be read: the file is damaged")?;
         let axes = shape.split(',').map(str::trim).filter(|s| !s.is_empty());
-        let shape: Vec<usize> =
-            axes.map(|n| n.parse().map_err(|_| format!("the array's shape says `{n}`"))).collect::<Result<_, _>>()?;
+        let shape: Vec<usize> = axes
+            .map(|n| n.parse().map_err(|_| format!("the array's shape contains `{n}`")))
+            .collect::<Result<_, _>>()?;
         if shape.is_empty() {
             return Err("the array is a single number, not a table".into());
         }
         if shape.len() > MOST_AXES {
-            return Err(format!("the array has {} axes: at most {MOST_AXES} are read", shape.len()));
+            return Err(format!("the array has {} axes: at most {MOST_AXES} are supported", shape.len()));
         }
         Ok(Header { kind, bytes, big_endian: order == '>', fortran, shape })
     }
@@ -107,7 +108,9 @@ impl Header {
         let columns = self.shape[1..].iter().try_fold(1usize, |p, n| p.checked_mul(*n));
         match columns {
             Some(columns @ 1..=MOST_COLUMNS) => Ok((self.shape[0], columns)),
-            _ => Err(format!("the array has shape {:?}: from 1 to {MOST_COLUMNS} numbers a row are read", self.shape)),
+            _ => {
+                Err(format!("the array has shape {:?}: 1 to {MOST_COLUMNS} numbers per row are supported", self.shape))
+            }
         }
     }
 
@@ -146,7 +149,7 @@ pub(super) fn header(bytes: &mut dyn Read) -> Result<Header, Trouble> {
     let mut start = [0; 8];
     bytes.read_exact(&mut start)?;
     if start[..6] != *b"\x93NUMPY" {
-        return Err("is not an array of NumPy".to_string().into());
+        return Err("is not a NumPy array".to_string().into());
     }
     let length = match start[6] {
         1 => {
@@ -159,7 +162,7 @@ pub(super) fn header(bytes: &mut dyn Read) -> Result<Header, Trouble> {
             bytes.read_exact(&mut length)?;
             u32::from_le_bytes(length) as usize
         }
-        version => return Err(format!("is an array of NumPy's format {version}: formats 1 to 3 are read").into()),
+        version => return Err(format!("is a NumPy array of format {version}; expected 1 to 3").into()),
     };
     if length > LONGEST_HEADER {
         return Err(format!("the array's header has {length} bytes: the file is damaged").into());
@@ -194,7 +197,8 @@ pub(super) fn read(bytes: &mut dyn Read, name: &str, meter: &mut Meter) -> Resul
         let size = chunk.len().min(total - done);
         bytes.read_exact(&mut chunk[..size]).map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => {
-                let what = format!("ends before its {rows} rows of {count} numbers do: it was cut off, write it again");
+                let what =
+                    format!("ends before its {rows} rows of {count} numbers do: it was truncated, write it again");
                 Trouble::Content(what)
             }
             _ => Trouble::Reading(e),
@@ -240,7 +244,7 @@ pub(super) fn read_npz(path: &Path, wanted: Option<&str>) -> Result<Table, Error
     let names: Vec<String> =
         archive.file_names().filter_map(|n| Some(n.ok()?.strip_suffix(".npy")?.to_string())).collect();
     if names.is_empty() {
-        let what = "is a zip without arrays of NumPy; a sheet of Excel or the like? Export it as CSV";
+        let what = "is a zip file without NumPy arrays; if it is a spreadsheet (Excel), export it as CSV";
         return Err(Error::content(path, what));
     }
     let mut load = |name: &str| {
@@ -260,7 +264,7 @@ pub(super) fn read_npz(path: &Path, wanted: Option<&str>) -> Result<Table, Error
                 let array = load(name)?;
                 let rows = columns.first().or(array.first()).map(|c| c.values.len());
                 if array.len() != 1 || array.first().map(|c| c.values.len()) != rows {
-                    let what = format!("holds several arrays, choose one by its name: {}", list());
+                    let what = format!("holds several arrays; choose one by name: {}", list());
                     return Err(Error::content(path, what));
                 }
                 columns.extend(array);

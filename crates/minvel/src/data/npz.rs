@@ -56,7 +56,7 @@ fn read(bytes: &mut dyn Read, name: &str) -> Result<Array, Trouble> {
     let mut raw = vec![];
     bytes.take(total as u64).read_to_end(&mut raw)?;
     if raw.len() < total {
-        return Err(format!("`{name}` is cut off: {} of {total} bytes are there", raw.len()).into());
+        return Err(format!("`{name}` is truncated: it has {} of {total} bytes", raw.len()).into());
     }
     let mut values: Vec<f64> = raw.chunks_exact(header.bytes).map(|raw| header.number(raw)).collect();
     if header.fortran

@@ -45,14 +45,14 @@ fn read_trusting(path: &Path) -> Result<Table, Error> {
     if schema.num_columns() > MOST_COLUMNS {
         return Err(Error::content(
             path,
-            format!("has {} columns: at most {MOST_COLUMNS} are read", schema.num_columns()),
+            format!("has {} columns: at most {MOST_COLUMNS} are supported", schema.num_columns()),
         ));
     }
     let mut chunks = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
     let places =
         |c: &ColumnChunkMetaData| [c.compressed_size(), c.data_page_offset(), c.dictionary_page_offset().unwrap_or(0)];
     if chunks.any(|chunk| places(chunk).iter().any(|place| *place < 0)) {
-        return Err(Error::content(path, "is a damaged Parquet file: it has chunks at negative places"));
+        return Err(Error::content(path, "is a damaged Parquet file: it has chunks at negative offsets"));
     }
     check_rows(path, reader.metadata())?;
     let mut columns: Vec<Column> = schema.columns().iter().map(|c| Column::named(c.path().string())).collect();

@@ -146,7 +146,7 @@ fn weight(mut bytes: impl BufRead + Seek, length: u64) -> Result<u64, String> {
 /// Width and height stand behind the signature and the beginning of the first chunk.
 fn png_size(mut bytes: impl Read) -> Result<[u64; 2], String> {
     let mut start = [0; 24];
-    bytes.read_exact(&mut start).map_err(|_| "is a damaged PNG file (it is cut off)")?;
+    bytes.read_exact(&mut start).map_err(|_| "is a damaged PNG file (it is truncated)")?;
     Ok([16, 20].map(|at| u32::from_be_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]]) as u64))
 }
 

@@ -199,7 +199,7 @@ impl Table {
         let found = only(named(|a, b| a == b)).or_else(|| only(named(str::eq_ignore_ascii_case))).or_else(number);
         found.ok_or_else(|| {
             let what = match &named(str::eq_ignore_ascii_case)[..] {
-                [] => format!("there is no column `{wanted}`: it has {}", self.describe_columns()),
+                [] => format!("there is no column `{wanted}`; the file has {}", self.describe_columns()),
                 hits => {
                     let numbers: Vec<String> = hits.iter().map(|c| (c + 1).to_string()).collect();
                     format!("columns {} are called `{wanted}`: choose one by its number", numbers.join(" and "))
@@ -273,7 +273,7 @@ pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
     }
     match error.kind() {
         InvalidData | InvalidInput | UnexpectedEof => {
-            Error::content(path, format!("is damaged or cut off ({error}): fetch or write it again"))
+            Error::content(path, format!("is damaged or truncated ({error}): fetch or write it again"))
         }
         _ => Error::file(path, "read", error),
     }

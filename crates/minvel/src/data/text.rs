@@ -62,7 +62,8 @@ impl<'a> Records<'a> {
         }
         if raw.contains(&0) {
             let what = format!(
-                "line {line} holds zero bytes: this is not text, nor one of the other formats that are read (gzip, Parquet, NPY, NPZ)"
+                "line {line} contains zero bytes: this is neither text nor another supported format (gzip, Parquet, \
+                 NPY, NPZ)"
             );
             return Err(Error::content(self.path, what));
         }
@@ -272,14 +273,11 @@ pub(super) fn form(records: &mut Records, options: &Options) -> Result<Option<Fo
 pub(super) fn read(path: &Path, bytes: &mut dyn BufRead, options: &Options) -> Result<Table, Error> {
     let mut records = Records::new(path, bytes);
     let Some(form) = form(&mut records, options)? else {
-        return Err(Error::content(path, "is empty: there is no row in it"));
+        return Err(Error::content(path, "is empty: it has no rows"));
     };
     let (count, first) = (form.names.len(), form.start[0].line);
     if count > MOST_COLUMNS {
-        return Err(Error::content(
-            path,
-            format!("line {first} has more than {MOST_COLUMNS} fields: no more are read"),
-        ));
+        return Err(Error::content(path, format!("line {first} has more than {MOST_COLUMNS} fields, the maximum")));
     }
     let mut table = plain(path, form.names.into_iter().map(Column::named).collect());
     (table.delimiter, table.decimal) = (Some(form.delimiter), form.decimal);

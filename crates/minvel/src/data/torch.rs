@@ -35,7 +35,7 @@ pub type StateDict = BTreeMap<String, Tensor>;
 pub fn read(path: &Path) -> Result<StateDict, Error> {
     let bytes = std::fs::read(path).map_err(|e| Error::file(path, "read", e))?;
     let read = if bytes.starts_with(b"PK\x03\x04") { zipped(&bytes) } else { stream(&bytes) };
-    read.map_err(|why| Error::content(path, format!("is no state dict of PyTorch that can be read: {why}")))
+    read.map_err(|why| Error::content(path, format!("is not a readable PyTorch state dict: {why}")))
 }
 
 /// The form of PyTorch 1.6 and later.
@@ -54,7 +54,7 @@ fn zipped(bytes: &[u8]) -> Result<StateDict, String> {
         if contents.len() > most { Err(format!("member {name} is too large")) } else { Ok(contents) }
     };
     if names.contains(&format!("{folder}byteorder")) && member(&format!("{folder}byteorder"), 16)? != b"little" {
-        return Err("it was written by a machine with another order of bytes".into());
+        return Err("it was written with another byte order".into());
     }
     let mut pickle = &member(main, 1 << 26)?[..];
     let tensors = pickle::load(&mut pickle)?.state_dict()?;
@@ -71,10 +71,10 @@ fn zipped(bytes: &[u8]) -> Result<StateDict, String> {
 /// The older form.
 fn stream(mut bytes: &[u8]) -> Result<StateDict, String> {
     if pickle::load(&mut bytes)?.long() != Some(&MAGIC) {
-        return Err("its first bytes are those of no such file".into());
+        return Err("its first bytes are not those of such a file".into());
     }
     if pickle::load(&mut bytes)?.number() != Some(1001) {
-        return Err("it is of an unknown version".into());
+        return Err("it has an unknown version".into());
     }
     pickle::load(&mut bytes)?; // sizes of types
     let tensors = pickle::load(&mut bytes)?.state_dict()?;
@@ -84,9 +84,9 @@ fn stream(mut bytes: &[u8]) -> Result<StateDict, String> {
         let cut_off = || format!("it ends inside the storage {key}");
         let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut_off)?;
         let storage = tensors.values().map(|t| &t.storage).find(|s| s.key == *key);
-        let storage = storage.ok_or_else(|| format!("no tensor has the storage {key}"))?;
+        let storage = storage.ok_or_else(|| format!("no tensor uses the storage {key}"))?;
         if u64::from_le_bytes(*length) != storage.count as u64 {
-            return Err(format!("the storage {key} has another length than its tensor says"));
+            return Err(format!("the storage {key} does not have the length that its tensor declares"));
         }
         let (contents, rest) = rest.split_at_checked(storage.bytes()?).ok_or_else(cut_off)?;
         storages.insert(key, contents);

@@ -29,7 +29,8 @@ impl Format {
             Some("parquet") if !gzip => Ok(Format::Parquet),
             Some("npy") if !gzip => Ok(Format::Npy),
             _ => Err(Error::config(format!(
-                "{}: tables are written as .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .npy, by the name of the file",
+                "{}: unknown table format; expected a file name ending in .csv, .tsv, .csv.gz, .tsv.gz, .parquet or \
+                 .npy",
                 path.display()
             ))),
         }
@@ -41,7 +42,7 @@ pub fn check_name(path: &Path) -> Result<(), Error> {
     file::check_place(path)?;
     match Format::of(path)? {
         Format::Parquet if cfg!(not(feature = "parquet")) => {
-            Err(Error::config("this build of minvel writes no Parquet files"))
+            Err(Error::config("this build of minvel cannot write Parquet files"))
         }
         _ => Ok(()),
     }
@@ -82,8 +83,10 @@ pub fn encode_appended(
     let table = Table::read(source, options)?;
     if let Some(column) = more.iter().find(|c| c.values.len() != table.rows()) {
         let (rows, given) = (table.rows(), column.values.len());
-        let what =
-            format!("has {rows} rows, but there are {given} values of {}: did it change meanwhile?", column.name);
+        let what = format!(
+            "has {rows} rows, but there are {given} values of {}: did the file change in the meantime?",
+            column.name
+        );
         return Err(Error::content(source.path(), what));
     }
     let more: Vec<Column> = more.iter().map(|column| free_name(&table.columns, column)).collect();
@@ -206,7 +209,7 @@ fn npy(path: &Path, columns: &[Column], rows: usize) -> Result<Vec<u8>, Error> {
         c.odd.iter().any(|(_, text)| !text.is_empty() && text.parse().map_or(true, |v: f64| v.is_finite()))
     };
     if let Some(column) = columns.iter().find(is_text) {
-        let what = format!("column `{}` holds text, which .npy cannot: write .csv or .parquet", column.name);
+        let what = format!("column `{}` holds text, which .npy cannot store: write .csv or .parquet", column.name);
         return Err(Error::content(path, what));
     }
     let mut bytes = npy_header(&[rows, columns.len()]);

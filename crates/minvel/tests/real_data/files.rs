@@ -75,7 +75,7 @@ fn rna_is_seven_angles_beside_two_columns_of_text() {
     assert_eq!((data.rows(), data.points.len()), (9478, 9478 * 7));
     assert_eq!(data.coordinates.to_string(), "torus:7 from columns 3, 4, 5, 6, 7, 8, 9 as angles in degrees");
     let message = Dataset::read(&path, &on(Some("torus:9"))).unwrap_err().to_string();
-    assert!(message.contains("7 of numbers (3, 4, 5, 6, 7, 8, 9)"), "{message}");
+    assert!(message.contains("7 numeric columns (3, 4, 5, 6, 7, 8, 9)"), "{message}");
 }
 
 fn other_tables_are_read(name: &str, [rows, columns, numeric]: [usize; 3]) {

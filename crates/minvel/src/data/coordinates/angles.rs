@@ -88,14 +88,15 @@ impl Coordinates {
                 _ if largest <= turn * SLACK => {}
                 (Some(_), _) => {
                     return Ok(Some(format!(
-                        "the model takes angles with the period {turn}, but {label} reaches {largest}: are they in other units?"
+                        "the model expects angles with the period {turn}, but {label} reaches {largest}: are they in \
+                         other units?"
                     )));
                 }
                 (None, Some(units)) => {
                     let turn = if units == Units::Radians { "2π".to_string() } else { turn.to_string() };
                     return Ok(Some(format!(
-                        "the model takes {units}, but {label} reaches {largest}, beyond {turn}: if these are degrees, convert \
-                         them"
+                        "the model expects {units}, but {label} reaches {largest}, beyond {turn}: if these are \
+                         degrees, convert them"
                     )));
                 }
             }
@@ -107,8 +108,8 @@ impl Coordinates {
         let radians = largest <= TAU * SLACK && !parts.iter().any(latitude);
         Ok((radians && table.rows() >= ENOUGH).then(|| {
             format!(
-                "the model takes degrees, but all angles lie within ±2π (the largest, of {}, is {largest}): if they are \
-                 radians, convert them",
+                "the model expects degrees, but all angles are within ±2π (the largest, in {}, is {largest}): if they \
+                 are radians, convert them",
                 table.label(chosen[k])
             )
         }))

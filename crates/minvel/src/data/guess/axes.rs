@@ -31,7 +31,7 @@ pub fn axial(
         layouts.extend(request.layout.as_ref().and_then(|l| l.get(k)).into_iter().flat_map(|l| vec![*l; count]));
     }
     if !names.iter().any(|name| name.starts_with("projective")) {
-        return Err(Error::config(format!("{manifold} has no directions that could be axes: leave out --axial")));
+        return Err(Error::config(format!("{manifold} has no directions that could be axes: omit --axial")));
     }
     let name = if let [name] = &names[..] { name.clone() } else { format!("product({})", names.join(",")) };
     let spaces = spaces_of(&name).map_err(Error::config)?;
@@ -47,7 +47,7 @@ pub fn ask(table: &Table, spaces: &[Space], chosen: &[usize], units: Option<Unit
     };
     match (spaces, chosen, units) {
         ([Space::Sphere(2)], _, _) if are_lines(table, chosen) => {
-            let what = "trend and plunge may be those of lines or of vectors".to_string();
+            let what = "trend and plunge may describe lines or vectors".to_string();
             question(what, "lines, whose two ends are the same", "vectors, which point downwards or upwards")
         }
         (&[Space::Sphere(1) | Space::Torus(1)], &[column], Some(units @ (Units::Degrees | Units::Radians))) => {
@@ -61,11 +61,8 @@ pub fn ask(table: &Table, spaces: &[Space], chosen: &[usize], units: Option<Unit
             if !(fills(0.0) || fills(-0.5 * half)) {
                 return Ok(());
             }
-            let what = format!(
-                "{} fills half a turn, from {low} to {high} {units}, and nothing lies beyond",
-                table.label(column)
-            );
-            question(what, "axes: half a turn further is the same", "directions, which happen to lie in one half")
+            let what = format!("{} covers only half a turn, from {low} to {high} {units}", table.label(column));
+            question(what, "axes: half a turn further is the same axis", "directions, which happen to lie in one half")
         }
         _ => Ok(()),
     }

@@ -27,8 +27,8 @@ pub fn layout(
     }
     let refuse = |what: String| Err(Error::content(&table.path, what));
     if part.space == Space::So3 {
-        let what = "four columns can be quaternions with the real part first or last: give the layout";
-        let choice = |name: &str, which: &str| Choice::new("layout", name, format!("the real part stands {which}"));
+        let what = "four columns may be quaternions with the real part first or last: give the layout";
+        let choice = |name: &str, which: &str| Choice::new("layout", name, format!("the real part is {which}"));
         let choices = vec![choice("quaternion-wxyz", "first"), choice("quaternion-xyzw", "last")];
         return Err(Error::ambiguous(&table.path, what, choices));
     }
@@ -57,7 +57,8 @@ pub fn layout(
         (true, true) => {
             let (a, b) = (table.label(first), table.label(second));
             let what = format!(
-                "either of {a} and {b} may be the latitude, all being within ±{quarter}: give the layout latlon or lonlat"
+                "either {a} or {b} may be the latitude, since all values are within ±{quarter}: give the layout \
+                 latlon or lonlat"
             );
             let choices = vec![
                 Choice::new("layout", "latlon", format!("{a} is the latitude")),
@@ -69,8 +70,8 @@ pub fn layout(
             let over = |c: usize| (0..table.rows()).find(|&r| table.columns[c].values[r].abs() > quarter).unwrap_or(0);
             let (a, b) = (over(first), over(second));
             refuse(format!(
-                "neither column can be the latitude, which lies within ±{quarter} {units}: {}, {} is {}; {}, {} is {}: choose the \
-                 columns, or correct the rows",
+                "neither column can be the latitude, which is within ±{quarter} {units}: {}, {} is {}; {}, {} is {}: \
+                 choose the columns, or correct the rows",
                 table.place(a),
                 table.label(first),
                 table.columns[first].text(a),

@@ -74,14 +74,18 @@ impl Angles<'_> {
         let Some(given) = &request.periods else { return Ok(None) };
         let refuse = |what: String| Err(Error::config(what));
         if let Some(bad) = given.iter().find(|p| !(p.is_finite() && **p > 0.0)) {
-            return refuse(format!("a period is a positive number, not {bad}"));
+            return refuse(format!("a period must be a positive number, not {bad}"));
         }
         let count = self.circular.len();
         let periods = match given.len() {
-            _ if count == 0 => return refuse("a period is for angles of circles and tori: there are none".into()),
+            _ if count == 0 => {
+                return refuse("a period applies only to angles of circles and tori, and there are none".into());
+            }
             1 => vec![given[0]; count],
             n if n == count => given.clone(),
-            n => return refuse(format!("{n} periods for {count} angles: give one for all, or one for each")),
+            n => {
+                return refuse(format!("{n} periods were given for {count} angles: give one for all, or one for each"));
+            }
         };
         if request.units.is_some() && self.places.is_empty() {
             return refuse("give the units or the period, not both".into());
@@ -130,11 +134,12 @@ impl Angles<'_> {
             }
             Units::Degrees if self.fits(Units::Radians) => {
                 let what = format!(
-                    "all angles lie within ±2π (the largest, of {name}, is {largest}), so these look like radians, not degrees"
+                    "all angles are within ±2π (the largest, in {name}, is {largest}), so these look like radians, \
+                     not degrees"
                 );
                 let choices = vec![
                     Choice::new("units", "radians", "they are radians"),
-                    Choice::new("trust", "", "they are degrees, and such small ones: the units are to be trusted"),
+                    Choice::new("trust", "", "they are small angles in degrees: trust the units"),
                 ];
                 Err(Error::ambiguous(&self.table.path, what, choices))
             }
@@ -151,19 +156,19 @@ impl Angles<'_> {
         let whole = all.iter().all(|&c| self.table.columns[c].values.iter().all(|v| v.fract() == 0.0));
         let question = |what: String, units: &[Units]| {
             let choice = |u: &Units| match u {
-                Units::Degrees => Choice::new("units", "degrees", "a turn is 360"),
-                Units::Radians => Choice::new("units", "radians", "a turn is 2π"),
+                Units::Degrees => Choice::new("units", "degrees", "a full turn is 360"),
+                Units::Radians => Choice::new("units", "radians", "a full turn is 2π"),
                 Units::Hours => Choice::new("units", "hours", "a 24-hour clock"),
             };
             let mut choices: Vec<Choice> = units.iter().map(choice).collect();
             if !self.circular.is_empty() {
-                choices.push(Choice::new("period", "P", "any other period, as 7 or 365.25"));
+                choices.push(Choice::new("period", "P", "any other period, such as 7 or 365.25"));
             }
             Err(Error::ambiguous(&self.table.path, what, choices))
         };
         match (self.fits(Units::Degrees), self.fits(Units::Radians), self.fits(Units::Hours)) {
             (false, ..) if !self.circular.is_empty() => {
-                question(format!("what is a turn? {name} reaches {largest}, beyond 360"), &[Units::Degrees])
+                question(format!("the period is ambiguous: {name} reaches {largest}, beyond 360"), &[Units::Degrees])
             }
             (_, false, true) => question(
                 format!("angles may be hours or degrees: {name} reaches {largest}, within a day of 24"),
@@ -174,15 +179,15 @@ impl Angles<'_> {
                 Ok(Units::Degrees)
             }
             (_, true, _) if spread > SPREAD && !whole => {
-                sentences.push(format!("units radians: angles spread over {spread:.3} and none is beyond 2π"));
+                sentences.push(format!("units radians: angles cover a range of {spread:.3} and none is beyond 2π"));
                 Ok(Units::Radians)
             }
             (_, true, hours) => {
                 let units = [Units::Degrees, Units::Radians, Units::Hours];
                 question(
                     format!(
-                        "angles may be degrees or radians: all lie within ±2π (the largest, of {name}, is {largest}) and \
-                         spread over {spread:.3} only: give the units"
+                        "angles may be degrees or radians: all are within ±2π (the largest, in {name}, is {largest}) \
+                         and cover a range of only {spread:.3}: give the units"
                     ),
                     if hours { &units } else { &units[..2] },
                 )

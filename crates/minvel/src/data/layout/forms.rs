@@ -37,7 +37,7 @@ pub fn normalised(cells: &[f64], what: &str, out: &mut Vec<f64>) -> Result<f64, 
     let off = (length - 1.0).abs();
     if off > LENGTH_TOLERANCE {
         return Err(format!(
-            "{what} has length {length:.6}, not 1: divide its numbers by it if only its direction counts"
+            "{what} has length {length:.6}, not 1: divide its numbers by it if only the direction matters"
         ));
     }
     // a unit vector to rounding keeps its bits
@@ -86,7 +86,7 @@ pub fn from_matrix(m: &[f64], out: &mut Vec<f64>) -> Result<f64, String> {
     let minor = |i: usize, j: usize| m[3 + i] * m[6 + j] - m[3 + j] * m[6 + i];
     let determinant = m[0] * minor(1, 2) - m[1] * minor(0, 2) + m[2] * minor(0, 1);
     if off > 2.0 * LENGTH_TOLERANCE {
-        return Err(format!("the matrix is no rotation: its rows are off orthonormal by {off:.6}"));
+        return Err(format!("the matrix is not a rotation: its rows deviate from orthonormal by {off:.6}"));
     }
     if determinant < 0.0 {
         return Err("the matrix has determinant −1: it is a reflection, not a rotation".into());

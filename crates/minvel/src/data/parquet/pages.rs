@@ -26,7 +26,7 @@ fn damaged(what: impl Into<String>) -> ParquetError {
 pub(super) fn check(file: &File, chunk: &ColumnChunkMetaData) -> Result<u64> {
     let (mut at, mut left) = chunk.byte_range();
     if at.checked_add(left).is_none_or(|end| end > file.metadata().map_or(0, |about| about.len())) {
-        return Err(damaged("a column ends behind the end of the file"));
+        return Err(damaged("a column ends beyond the end of the file"));
     }
     let mut largest = 0;
     while left > 0 {
@@ -38,13 +38,13 @@ pub(super) fn check(file: &File, chunk: &ColumnChunkMetaData) -> Result<u64> {
         let sizes = (u64::try_from(header.compressed), u64::try_from(header.uncompressed));
         let (Ok(compressed), Ok(uncompressed)) = sizes else { return Err(damaged("a page has a negative size")) };
         if compressed > room {
-            return Err(damaged(format!("a page of {compressed} bytes stands where {room} are left")));
+            return Err(damaged(format!("a page has {compressed} bytes, but only {room} are left")));
         }
         TooLarge::check(uncompressed, 1).map_err(|why| damaged(format!("a page {why}")))?;
         if let Some(entries) = header.dictionary.map(|n| u64::try_from(n).unwrap_or(u64::MAX)) {
             // even of bits there are no more than eight in a byte
             if entries > 8 * uncompressed.max(compressed) {
-                return Err(damaged(format!("a dictionary of {uncompressed} bytes announces {entries} entries")));
+                return Err(damaged(format!("a dictionary of {uncompressed} bytes declares {entries} entries")));
             }
             TooLarge::check(entries.saturating_mul(ENTRY), 1).map_err(|why| damaged(format!("a dictionary {why}")))?;
         }
@@ -63,7 +63,9 @@ pub(super) fn check(file: &File, chunk: &ColumnChunkMetaData) -> Result<u64> {
 fn check_gzip(bytes: impl Read, announced: u64) -> Result<()> {
     let mut inside = flate2::read::MultiGzDecoder::new(bytes).take(announced + 1);
     match io::copy(&mut inside, &mut io::sink()) {
-        Ok(count) if count > announced => Err(damaged(format!("a page unpacks to more than its {announced} bytes"))),
+        Ok(count) if count > announced => {
+            Err(damaged(format!("a page decompresses to more than its {announced} bytes")))
+        }
         _ => Ok(()),
     }
 }
@@ -222,7 +224,7 @@ impl Checked {
         let (block, minis, count) = (varint(values)?, varint(values)?, varint(values)?);
         zigzag(values)?;
         if count > self.rows {
-            return Err(damaged(format!("a page announces {count} texts, and the column has {} rows", self.rows)));
+            return Err(damaged(format!("a page declares {count} texts, but the column has {} rows", self.rows)));
         }
         if minis == 0 || block % minis != 0 || block / minis == 0 {
             return Err(damaged(format!("a page has blocks of {block} numbers in {minis} parts")));
@@ -231,7 +233,7 @@ impl Checked {
         while left > 0 {
             zigzag(values)?;
             let widths = usize::try_from(minis).ok().and_then(|n| values.split_at_checked(n));
-            let (widths, rest) = widths.ok_or_else(|| damaged("a page is cut off"))?;
+            let (widths, rest) = widths.ok_or_else(|| damaged("a page is truncated"))?;
             let used = widths.iter().take_while(|_| {
                 let used = left > 0;
                 left = left.saturating_sub(each);

@@ -123,7 +123,7 @@ impl Loaded {
     pub fn texts(&self) -> Result<Vec<String>, String> {
         let Value::List(items) = &self.values[self.top] else { return Err("it has no list of storages".into()) };
         let text = |id: &Id| if let Value::Text(text) = &self.values[*id] { Some(text.clone()) } else { None };
-        items.iter().map(text).collect::<Option<_>>().ok_or_else(|| "its list of storages holds other things".into())
+        items.iter().map(text).collect::<Option<_>>().ok_or_else(|| "its list of storages has invalid entries".into())
     }
 
     /// A dictionary of tensors by name.
@@ -131,8 +131,8 @@ impl Loaded {
         let Value::Dict(items) = &self.values[self.top] else { return Err("it holds no dictionary".into()) };
         let item = |(key, value): &(Id, Id)| match (&self.values[*key], &self.values[*value]) {
             (Value::Text(name), Value::Tensor(tensor)) => Ok((name.clone(), tensor.clone())),
-            (Value::Text(name), _) => Err(format!("`{name}` is no tensor")),
-            _ => Err("it has a key that is no text".to_string()),
+            (Value::Text(name), _) => Err(format!("`{name}` is not a tensor")),
+            _ => Err("it has a key that is not text".to_string()),
         };
         items.iter().map(item).collect()
     }
@@ -161,7 +161,7 @@ impl Machine<'_, '_> {
         match code {
             0x80 => match self.fixed::<1>()?[0] {
                 2..=3 => {}
-                version => return Err(format!("it has a pickle of protocol {version}, where 2 is usual")),
+                version => return Err(format!("it has a pickle of protocol {version}; expected 2 or 3")),
             },
             b'.' => return Ok(true),
             b'(' => self.marks.push(self.stack.len()),
@@ -210,7 +210,7 @@ impl Machine<'_, '_> {
     }
 
     fn take(&mut self, count: usize) -> Result<&[u8], String> {
-        let (taken, rest) = self.bytes.split_at_checked(count).ok_or("it is cut off")?;
+        let (taken, rest) = self.bytes.split_at_checked(count).ok_or("it is truncated")?;
         *self.bytes = rest;
         Ok(taken)
     }
@@ -224,7 +224,7 @@ impl Machine<'_, '_> {
     }
 
     fn line(&mut self) -> Result<String, String> {
-        let end = self.bytes.iter().take(256).position(|b| *b == b'\n').ok_or("it is cut off")?;
+        let end = self.bytes.iter().take(256).position(|b| *b == b'\n').ok_or("it is truncated")?;
         let line = String::from_utf8_lossy(&self.take(end + 1)?[..end]).into_owned();
         Ok(line)
     }
@@ -269,7 +269,7 @@ impl Machine<'_, '_> {
         let top = self.top()?;
         match &mut self.values[top] {
             Value::List(items) => items.extend(more),
-            _ => return Err("it appends to something that is no list".into()),
+            _ => return Err("it appends to something that is not a list".into()),
         }
         Ok(())
     }
@@ -278,7 +278,7 @@ impl Machine<'_, '_> {
         let top = self.top()?;
         match &mut self.values[top] {
             Value::Dict(items) if more.len().is_multiple_of(2) => items.extend(more.chunks(2).map(|c| (c[0], c[1]))),
-            _ => return Err("it sets items of something that is no dictionary".into()),
+            _ => return Err("it sets items of something that is not a dictionary".into()),
         }
         Ok(())
     }
@@ -290,7 +290,7 @@ impl Machine<'_, '_> {
     }
 
     fn recall(&mut self, name: u32) -> Result<(), String> {
-        let id = *self.memo.get(&name).ok_or("it recalls what it did not store")?;
+        let id = *self.memo.get(&name).ok_or("it recalls a value that it did not store")?;
         self.stack.push(id);
         Ok(())
     }
@@ -313,7 +313,7 @@ impl Machine<'_, '_> {
     fn items(&self, id: Id) -> Result<Vec<&Value>, String> {
         match &self.values[id] {
             Value::Tuple(items) => Ok(items.iter().map(|id| &self.values[*id]).collect()),
-            _ => Err("it has something else where a tuple belongs".into()),
+            _ => Err("it has another value where a tuple is expected".into()),
         }
     }
 
@@ -321,7 +321,7 @@ impl Machine<'_, '_> {
     fn numbers(&self, value: &Value) -> Result<Vec<usize>, String> {
         let Value::Tuple(items) = value else { return Err("it has a tensor without a shape".into()) };
         let number = |id: &Id| if let Value::Int(n) = self.values[*id] { usize::try_from(n).ok() } else { None };
-        items.iter().map(number).collect::<Option<_>>().ok_or_else(|| "it has a tensor of no shape".into())
+        items.iter().map(number).collect::<Option<_>>().ok_or_else(|| "it has a tensor with an invalid shape".into())
     }
 
     fn storage(&mut self) -> Result<(), String> {
@@ -345,7 +345,7 @@ impl Machine<'_, '_> {
                 let count = usize::try_from(*count).map_err(|_| "it has a storage of negative length")?;
                 Storage { kind: *kind, key: key.clone(), count }
             }
-            _ => return Err("it refers to something that is no storage".into()),
+            _ => return Err("it refers to something that is not a storage".into()),
         };
         self.push(Value::Storage(storage));
         Ok(())
@@ -362,14 +362,14 @@ impl Machine<'_, '_> {
             ) => {
                 let tensor = TensorInfo {
                     storage: storage.clone(),
-                    offset: usize::try_from(*offset).map_err(|_| "it has a tensor before its storage")?,
+                    offset: usize::try_from(*offset).map_err(|_| "it has a tensor with a negative offset")?,
                     shape: self.numbers(shape)?,
                 };
                 check_strides(&tensor.shape, &self.numbers(strides)?)?;
                 Value::Tensor(tensor)
             }
             (Value::Global(Global::RebuildParameter), [tensor @ Value::Tensor(_), ..]) => (*tensor).clone(),
-            _ => return Err("it calls a function in a way that no state dict does".into()),
+            _ => return Err("it calls a function in a way that a state dict does not".into()),
         };
         self.push(made);
         Ok(())
