@@ -50,7 +50,7 @@ fn the_limit_can_be_raised() {
     assert!(error(&small).contains("--max-size 32K"), "{}", error(&small));
     let wrong = folder.minvel(&["fit", &file, "--max-size", "many"]);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(error(&wrong).contains("`many` is not a size"), "{}", error(&wrong));
+    assert!(error(&wrong).contains("invalid size `many`"), "{}", error(&wrong));
     let settings = ["--set", "objective=none", "--set", "kernels.centres=50", "--max-size", "64M"];
     folder.good(&[&["fit", &file, "--quick", "--out", "b"][..], &settings[..]].concat());
 }

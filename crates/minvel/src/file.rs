@@ -46,11 +46,11 @@ pub fn abandon() {
 /// Checks that a file has a folder to lie in, before work that ends in it.
 pub fn check_place(path: &Path) -> Result<(), Error> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-        let what = format!("there is no folder {}: make it, or write elsewhere", folder.display());
+        let what = format!("there is no folder {}: create it, or choose another path", folder.display());
         return Err(Error::content(path, what));
     }
     match path.is_dir() {
-        true => Err(Error::content(path, "is a folder: give the name of a file in it")),
+        true => Err(Error::content(path, "is a folder; expected a file")),
         false => Ok(()),
     }
 }

@@ -67,7 +67,7 @@ impl FromStr for Limits {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a size: give a number of bytes with K, M, G or T, as 16G");
+        let wrong = || format!("invalid size `{text}`; expected a number of bytes, with K, M, G or T, such as 16G");
         let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
         let shift = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
             "" | "b" => 0,
@@ -123,7 +123,8 @@ impl fmt::Display for TooLarge {
         let enough = enough.checked_next_power_of_two().unwrap_or(u64::MAX);
         write!(
             f,
-            "{verb} {size} of memory, and the limit is {most}: if you trust the file, raise the limit with --max-size {}",
+            "{verb} {size} of memory, and the limit is {most}: if you trust the file, raise the limit with --max-size \
+             {}",
             Size(enough).flag()
         )
     }

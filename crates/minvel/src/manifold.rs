@@ -218,7 +218,7 @@ const LONGEST_NAME: usize = 1 << 13;
 pub fn parse(name: &str) -> Result<Arc<dyn Manifold>, String> {
     match name.len() {
         0..=LONGEST_NAME => parse_inside(name, 0),
-        length => Err(format!("the name of the manifold has {length} bytes: at most {LONGEST_NAME} are read")),
+        length => Err(format!("the name of the manifold has {length} bytes: at most {LONGEST_NAME} are allowed")),
     }
 }
 
@@ -227,10 +227,10 @@ fn parse_inside(name: &str, depth: usize) -> Result<Arc<dyn Manifold>, String> {
     let name = name.trim();
     if let Some(inside) = name.strip_prefix("product") {
         if depth == DEEPEST {
-            return Err(format!("products stand more than {DEEPEST} deep inside each other: write one of all factors"));
+            return Err(format!("products are nested more than {DEEPEST} deep: write one product of all factors"));
         }
         let inside = inside.trim().strip_prefix('(').and_then(|i| i.strip_suffix(')'));
-        let inside = inside.ok_or(format!("`{name}`: a product is written product(sphere:2,torus:1)"))?;
+        let inside = inside.ok_or(format!("`{name}`: write a product as product(sphere:2,torus:1)"))?;
         let factors: Vec<Arc<dyn Manifold>> = split_at_commas(inside)
             .map_err(|why| format!("`{name}`: {why}"))?
             .into_iter()
@@ -241,7 +241,7 @@ fn parse_inside(name: &str, depth: usize) -> Result<Arc<dyn Manifold>, String> {
         return match (count, numbers) {
             (257.., _) => Err(format!("a product has at most 256 factors, not {count}")),
             (_, 0..=MOST_NUMBERS) => Ok(Arc::new(Product::new(factors))),
-            _ => Err(format!("points of the product have {numbers} numbers: at most {MOST_NUMBERS} are possible")),
+            _ => Err(format!("points of the product have {numbers} numbers: at most {MOST_NUMBERS} are allowed")),
         };
     }
     let (family, dimension) = match name.split_once(':') {
@@ -251,15 +251,17 @@ fn parse_inside(name: &str, depth: usize) -> Result<Arc<dyn Manifold>, String> {
     match (FAMILIES.iter().find(|(known, _)| *known == family), dimension) {
         (Some((_, Family::OfDimension(make))), Some(n)) => match n.parse() {
             Ok(n @ 1..MOST_NUMBERS) => Ok(make(n)),
-            Ok(MOST_NUMBERS..) => Err(format!("`{name}`: the dimension is at most {}", MOST_NUMBERS - 1)),
-            _ => Err(format!("`{name}`: the dimension is a whole number of at least 1, as in {family}:2, not `{n}`")),
+            Ok(MOST_NUMBERS..) => Err(format!("`{name}`: the dimension must be at most {}", MOST_NUMBERS - 1)),
+            _ => Err(format!(
+                "`{name}`: the dimension must be a whole number of at least 1, as in {family}:2, not `{n}`"
+            )),
         },
         (Some((_, Family::OfDimension(_))), None) => Err(format!("`{name}` needs its dimension, as in {family}:2")),
         (Some((_, Family::Single(make))), None) => Ok(make()),
-        (Some((_, Family::Single(_))), Some(_)) => Err(format!("`{name}`: {family} has no dimension to give")),
+        (Some((_, Family::Single(_))), Some(_)) => Err(format!("`{name}`: {family} takes no dimension")),
         (None, _) => {
             let known: Vec<&str> = FAMILIES.iter().map(|(known, _)| *known).collect();
-            Err(format!("`{name}` is not a manifold: known are {} and product(…,…)", known.join(", ")))
+            Err(format!("unknown manifold `{name}`; expected {} or product(…,…)", known.join(", ")))
         }
     }
 }
@@ -270,7 +272,7 @@ fn split_at_commas(text: &str) -> Result<Vec<&str>, &'static str> {
     for (i, c) in text.char_indices() {
         match c {
             '(' => depth += 1,
-            ')' if depth == 0 => return Err("a parenthesis closes that was not opened"),
+            ')' if depth == 0 => return Err("a closing parenthesis has no opening one"),
             ')' => depth -= 1,
             ',' if depth == 0 => {
                 parts.push(&text[start..i]);
@@ -280,5 +282,5 @@ fn split_at_commas(text: &str) -> Result<Vec<&str>, &'static str> {
         }
     }
     parts.push(&text[start..]);
-    if depth > 0 { Err("a parenthesis is not closed") } else { Ok(parts) }
+    if depth > 0 { Err("an opening parenthesis has no closing one") } else { Ok(parts) }
 }

@@ -236,7 +236,7 @@ impl Report {
         let is_plain = |name: &str| Path::new(name).file_name().is_some_and(|own| own == name) && !name.contains('\\');
         match report.figures.iter().find(|figure| !is_plain(&figure.name)) {
             Some(figure) => {
-                let what = format!("figure `{}` has a name that is not one of a file in this folder", figure.name);
+                let what = format!("figure `{}` does not have a plain file name", figure.name);
                 Err(Error::content(path, what))
             }
             None => Ok(report),

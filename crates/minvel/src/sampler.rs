@@ -126,7 +126,7 @@ const SAMPLERS: [(&str, Make); 6] = [
 fn flat(manifold: Arc<dyn Manifold>) -> Result<Arc<dyn Manifold>, String> {
     match manifold.to_string().starts_with("euclidean:") {
         true => Ok(manifold),
-        false => Err(format!("Stein particles move in Rⁿ, not on {manifold}: use metropolis or hamiltonian")),
+        false => Err(format!("Stein particles need Euclidean space, not {manifold}: use metropolis or hamiltonian")),
     }
 }
 
@@ -144,7 +144,7 @@ pub fn parse(name: &str, manifold: Arc<dyn Manifold>) -> Result<Arc<dyn Sampler>
         Some((_, make)) => make(manifold),
         None => {
             let known: Vec<&str> = SAMPLERS.iter().map(|(known, _)| *known).collect();
-            Err(format!("`{name}` is not a sampler: known are {}", known.join(", ")))
+            Err(format!("unknown sampler `{name}`; expected {}", known.join(", ")))
         }
     }
 }

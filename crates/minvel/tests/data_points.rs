@@ -249,7 +249,7 @@ fn what_no_density_can_be_fitted_to_is_refused() {
     let message = read(three(), &wrong).unwrap_err();
     assert!(message.contains("latlon is not a layout of euclidean:2: choose vector"), "{message}");
     let message = read(three(), &on("klein:2")).unwrap_err();
-    assert!(message.contains("`klein:2` is not a manifold"), "{message}");
+    assert!(message.contains("unknown manifold `klein:2`"), "{message}");
     let mut words = Column::named("word");
     (0..50).for_each(|i| words.push_text(&format!("w{i}")));
     let with_words = || vec![words.clone(), column("x", |i| i), column("y", up)];

@@ -130,6 +130,6 @@ fn published_weights_of_inception_give_the_same_features() {
     let said = changed(&|item| item.name = "other".into());
     assert!(said.contains("has no `Mixed_7c.branch3x3_2a.conv.weight`"), "{said}");
     let said = changed(&|item| item.shape = vec![384, 384, 3, 1]);
-    assert!(said.contains("has shape [384, 384, 3, 1], where Inception has [384, 384, 1, 3]"), "{said}");
+    assert!(said.contains("has shape [384, 384, 3, 1]; Inception's is [384, 384, 1, 3]"), "{said}");
     assert!(!scratch.path("bad.safetensors").exists());
 }

@@ -89,7 +89,7 @@ fn grey_images_are_pictures_and_back_and_colours_are_refused() {
         let mut pixels = picture.pixels.clone();
         pixels[k] ^= 1;
         let refused = Plain.intensities(&Picture { pixels, ..picture }).unwrap_err();
-        assert!(refused.contains("has colours, where plain takes grey"), "{refused}");
+        assert!(refused.contains("is in colour; plain expects grey images"), "{refused}");
     }
 }
 
@@ -104,7 +104,7 @@ fn reference_and_samples_are_drawn_apart() {
 }
 
 #[test]
-#[should_panic(expected = "do not compare")]
+#[should_panic(expected = "are not comparable")]
 fn distances_of_different_networks_are_not_averaged() {
     let of = |network: &dyn Features| {
         let images = corners([0.5, 0.5], [0.4, 0.3]);

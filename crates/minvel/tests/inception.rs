@@ -18,5 +18,5 @@ fn files_that_are_not_its_weights_are_refused_by_name() {
     let bytes = [&(header.len() as u64).to_le_bytes()[..], header, &[0; 4]].concat();
     std::fs::write(&path, bytes).unwrap();
     let said = Inception::read(&path).unwrap_err().to_string();
-    assert!(said.contains("`conv.weight` has shape [1], where Inception has [32, 3, 3, 3]"), "{said}");
+    assert!(said.contains("`conv.weight` has shape [1]; Inception's is [32, 3, 3, 3]"), "{said}");
 }

@@ -24,17 +24,17 @@ fn names_are_read_as_they_are_written() {
 #[test]
 fn wrong_names_are_explained() {
     let cases = [
-        ("spere:2", "known are euclidean, sphere, projective, torus, hyperbolic, so3 and product(…,…)"),
+        ("spere:2", "expected euclidean, sphere, projective, torus, hyperbolic, so3 or product(…,…)"),
         ("sphere", "needs its dimension, as in sphere:2"),
         ("sphere:0", "a whole number of at least 1"),
         ("sphere:two", "not `two`"),
-        ("so3:3", "so3 has no dimension"),
+        ("so3:3", "so3 takes no dimension"),
         ("product", "product(sphere:2,torus:1)"),
         ("product(sphere:2,torus:1", "product(sphere:2,torus:1)"),
-        ("product(sphere:2),torus:1)", "closes that was not opened"),
-        ("product((sphere:2,torus:1)", "is not closed"),
-        ("product(sphere:2,)", "`` is not a manifold"),
-        ("product(sphere:2,tours:1)", "`tours:1` is not a manifold"),
+        ("product(sphere:2),torus:1)", "a closing parenthesis has no opening one"),
+        ("product((sphere:2,torus:1)", "an opening parenthesis has no closing one"),
+        ("product(sphere:2,)", "unknown manifold ``"),
+        ("product(sphere:2,tours:1)", "unknown manifold `tours:1`"),
     ];
     for (name, part) in cases {
         let why = parse(name).expect_err(name);
@@ -48,15 +48,15 @@ fn names_have_a_depth_and_a_size() {
     let nested = |depth: usize| format!("{}torus:1{}", "product(".repeat(depth), ")".repeat(depth));
     assert_eq!(parse(&nested(16)).unwrap().ambient(), 1);
     assert!(parse(&nested(17)).unwrap_err().contains("more than 16 deep"), "{}", nested(17));
-    assert!(parse(&nested(200_000)).unwrap_err().contains("at most 8192 are read"));
-    assert!(parse(&"(".repeat(8000)).unwrap_err().contains("is not a manifold"));
+    assert!(parse(&nested(200_000)).unwrap_err().contains("at most 8192 are allowed"));
+    assert!(parse(&"(".repeat(8000)).unwrap_err().contains("unknown manifold"));
     for name in ["euclidean:99999999999", "sphere:65536", "torus:18446744073709551615"] {
-        assert!(parse(name).unwrap_err().contains("the dimension is at most 65535"), "{name}");
+        assert!(parse(name).unwrap_err().contains("the dimension must be at most 65535"), "{name}");
     }
     assert!(parse("torus:18446744073709551616").unwrap_err().contains("a whole number"));
     assert_eq!(parse("sphere:65535").unwrap().ambient(), 65536);
     let wide = format!("product({})", ["euclidean:60000"; 3].join(","));
-    assert!(parse(&wide).unwrap_err().contains("180000 numbers: at most 65536 are possible"));
+    assert!(parse(&wide).unwrap_err().contains("180000 numbers: at most 65536 are allowed"));
     let many = |count: usize| format!("product({})", vec!["so3"; count].join(","));
     assert_eq!(parse(&many(256)).unwrap().dim(), 768);
     assert!(parse(&many(257)).unwrap_err().contains("at most 256 factors, not 257"));

@@ -104,5 +104,5 @@ fn files_that_are_no_statistics_or_do_not_compare_are_refused() {
         assert!(said.contains("s.npz") && said.contains("another network"), "{said}");
     }
     let fewer = Statistics { law: Normal { mean: vec![0.0], covariance: vec![1.0] }, ..ours.clone() };
-    assert!(fewer.check(&ours, &path).unwrap_err().to_string().contains("1 features, the other of 3"));
+    assert!(fewer.check(&ours, &path).unwrap_err().to_string().contains("1 features, but the other has 3"));
 }

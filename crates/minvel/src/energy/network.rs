@@ -41,7 +41,7 @@ impl Activation {
             "elu" => Ok(Activation::Elu),
             "relu" => Ok(Activation::Relu),
             "sin" => Ok(Activation::Sin),
-            _ => Err(format!("`{name}` is not an activation: known are tanh, silu, softplus, elu, relu and sin")),
+            _ => Err(format!("unknown activation `{name}`; expected tanh, silu, softplus, elu, relu or sin")),
         }
     }
 

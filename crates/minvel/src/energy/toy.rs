@@ -62,7 +62,7 @@ impl Toy {
         let &name = Self::NAMES
             .iter()
             .find(|n| **n == name)
-            .ok_or_else(|| format!("there is no toy law `{name}`; there are {}", Self::NAMES.join(", ")))?;
+            .ok_or_else(|| format!("unknown toy distribution `{name}`; expected {}", Self::NAMES.join(", ")))?;
         let normal = |mean: &[f64], deviation| -> Arc<dyn Energy> { Arc::new(Gaussian::isotropic(mean, deviation)) };
         let (law, constant): (Arc<dyn Energy>, Option<f64>) = match name {
             "banana" => (Arc::new(Banana::default()), None),
@@ -102,7 +102,7 @@ impl Toy {
             return Ok(self);
         }
         if d < own || self.name.starts_with("circle") || self.name == "sphere" {
-            return Err(format!("the toy law `{}` cannot have dimension {d}", self.name));
+            return Err(format!("the toy distribution `{}` cannot have dimension {d}", self.name));
         }
         let law: Arc<dyn Energy> = match self.name {
             "square" => Arc::new(Square { half: 3.0, dims: d }),

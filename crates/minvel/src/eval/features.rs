@@ -36,10 +36,10 @@ pub trait Features {
         let ([height, width, channels], pixels) = (self.image(), &picture.pixels);
         if (picture.height, picture.width) != (height, width) {
             let (w, h, name) = (picture.width, picture.height, self.name());
-            return Err(format!("has {w} × {h} pixels, where {name} takes {width} × {height}"));
+            return Err(format!("has {w} × {h} pixels; {name} expects {width} × {height}"));
         }
         if channels == 1 && pixels.as_chunks().0.iter().any(|[red, green, blue]| red != green || red != blue) {
-            return Err(format!("has colours, where {} takes grey", self.name()));
+            return Err(format!("is in colour; {} expects grey images", self.name()));
         }
         Ok(pixels.iter().step_by(3 / channels).map(|p| *p as f32 / 255.0).collect())
     }

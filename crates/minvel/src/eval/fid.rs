@@ -35,7 +35,7 @@ impl Fid {
     pub fn across(sets: &[Fid]) -> Estimate {
         let measure = |f: &Fid| (f.reference, f.samples, f.sha256.clone(), f.preprocessing.clone());
         let alike = sets.windows(2).all(|pair| measure(&pair[0]) == measure(&pair[1]));
-        assert!(alike, "fid: distances of different networks or numbers of images do not compare");
+        assert!(alike, "fid: distances of different networks or numbers of images are not comparable");
         Estimate::of(sets.iter().map(|f| f.value))
     }
 }

@@ -154,7 +154,7 @@ impl SteinKernel {
     /// With the same length ℓ for each factor; an error where the manifold is no product of model spaces.
     pub fn new(manifold: &dyn Manifold, length: f64) -> Result<Self, Error> {
         let spaces = manifold.spaces();
-        let spaces = spaces.ok_or_else(|| Error::config(format!("no Stein kernel is known on {manifold}")))?;
+        let spaces = spaces.ok_or_else(|| Error::config(format!("there is no Stein kernel on {manifold}")))?;
         Ok(SteinKernel { lengths: vec![length; spaces.len()], spaces })
     }
 

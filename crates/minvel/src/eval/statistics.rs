@@ -83,12 +83,12 @@ impl Statistics {
     pub fn check(&self, other: &Statistics, path: &Path) -> Result<(), Error> {
         let (own, more) = (self.law.mean.len(), other.law.mean.len());
         if own != more {
-            return Err(Error::content(path, format!("has statistics of {own} features, the other of {more}")));
+            return Err(Error::content(path, format!("has statistics of {own} features, but the other has {more}")));
         }
         let differ = |a: &str, b: &str| !a.is_empty() && !b.is_empty() && a != b;
         if differ(&self.sha256, &other.sha256) || differ(&self.preprocessing, &other.preprocessing) {
-            let what =
-                "was made by another network, other weights or another preprocessing: distances would mean nothing";
+            let what = "was made with another network, other weights or other preprocessing: the distance would be \
+                 meaningless";
             return Err(Error::content(path, what));
         }
         Ok(())
@@ -98,7 +98,7 @@ impl Statistics {
     pub fn read(path: &Path) -> Result<Statistics, Error> {
         let mut file = Npz::open(path)?;
         let mut needed = |name: &str| {
-            let missing = || Error::content(path, format!("has no array `{name}`: statistics have `mu` and `sigma`"));
+            let missing = || Error::content(path, format!("has no array `{name}`; expected `mu` and `sigma`"));
             file.array(name)?.ok_or_else(missing)
         };
         let (mu, sigma) = (needed("mu")?, needed("sigma")?);

@@ -173,8 +173,8 @@ impl Manifold for Hyperbolic {
         match length <= Self::EDGE {
             true => Ok(()),
             false => Err(format!(
-                "the point has length {length}, but points of {self} lie in the ball of radius {}: \
-                 are these hyperboloid coordinates? (x = X/(1 + X0))",
+                "the point has length {length}, but points of {self} are in the ball of radius {}: are these \
+                 hyperboloid coordinates? (x = X/(1 + X0))",
                 Self::EDGE
             )),
         }

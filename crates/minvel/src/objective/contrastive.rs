@@ -30,7 +30,7 @@ pub struct Contrastive {
 impl Contrastive {
     /// Step ε, control variate, exact differences.
     pub fn new(flow: impl Flow + 'static, step: f64) -> Self {
-        assert!(step > 0.0, "contrastive divergence: a step of {step} is no step");
+        assert!(step > 0.0, "contrastive divergence: the step must be positive, not {step}");
         let (adaptive, exact_difference) = (false, true);
         Contrastive { flow: Arc::new(flow), step, adaptive, reduction: Reduction::default(), exact_difference }
     }

@@ -34,7 +34,7 @@ pub struct MinimumVelocity {
 impl MinimumVelocity {
     /// Step ε, control variate, exact differences; the same step for all rows and no penalty.
     pub fn new(flow: impl Flow + 'static, step: f64) -> Self {
-        assert!(step > 0.0, "minimum velocity: a step of {step} is no step");
+        assert!(step > 0.0, "minimum velocity: the step must be positive, not {step}");
         MinimumVelocity {
             flow: Arc::new(flow),
             step,

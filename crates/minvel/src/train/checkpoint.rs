@@ -127,18 +127,18 @@ impl<T: Scalar> Checkpoint<T> {
         let text = text.ok_or("this safetensors file was not written by minvel (no metadata `minvel`)")?;
         let metadata = read_metadata(text)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(&e))?;
-        let end = metadata.first_replica.checked_add(metadata.replicas).ok_or("more replicas than can be")?;
+        let end = metadata.first_replica.checked_add(metadata.replicas).ok_or("too many replicas")?;
         let mut state = State::of_replicas(metadata.first_replica..end);
         if metadata.variables.len() > MOST_VARIABLES {
             let count = metadata.variables.len();
-            return Err(format!("this file has {count} variables: at most {MOST_VARIABLES} are read"));
+            return Err(format!("this file has {count} variables: at most {MOST_VARIABLES} are supported"));
         }
         for name in &metadata.variables {
             if state.iter().any(|(known, _)| known == name) {
-                return Err(format!("variable `{name}` is there twice"));
+                return Err(format!("variable `{name}` occurs twice"));
             }
             let tensor = tensors.tensor(name).map_err(|_| format!("variable `{name}` is missing"))?;
-            let [replicas, len] = tensor.shape() else { return Err(format!("variable `{name}` has a strange shape")) };
+            let [replicas, len] = tensor.shape() else { return Err(format!("variable `{name}` has an invalid shape")) };
             if tensor.dtype() != T::DTYPE || *replicas != metadata.replicas as usize {
                 let (dtype, wanted) = (tensor.dtype(), T::DTYPE);
                 return Err(format!("variable `{name}` is {dtype:?} for {replicas} replicas, not {wanted:?}"));
@@ -159,7 +159,7 @@ impl<T: Scalar> Checkpoint<T> {
         if self.state.numbers() != state.numbers() || outline(&self.state) != outline(state) {
             return Err(Error::content(
                 path,
-                "this checkpoint has other variables than the model; choose another folder",
+                "the variables of this checkpoint are not those of the model; choose another folder",
             ));
         }
         Ok(())
@@ -171,7 +171,9 @@ pub(crate) fn check_header(bytes: &[u8]) -> Result<(), String> {
     let length = bytes.first_chunk().map_or(0, |start| u64::from_le_bytes(*start));
     let there = bytes.len() as u64;
     if length > there.saturating_sub(8) {
-        return Err(format!("this is not a whole safetensors file: its header has {length} bytes, the file {there}"));
+        return Err(format!(
+            "this is not a whole safetensors file: its header has {length} bytes, but the file has {there}"
+        ));
     }
     TooLarge::check(length, file::TEXT).map_err(|why| format!("the header of this safetensors file {why}"))
 }
@@ -179,7 +181,7 @@ pub(crate) fn check_header(bytes: &[u8]) -> Result<(), String> {
 /// The format comes first: a newer file may differ in everything else.
 fn read_metadata(text: &str) -> Result<Metadata, String> {
     let value: serde_json::Value = serde_json::from_str(text).map_err(|e| format!("unreadable metadata: {e}"))?;
-    let format = value.get("format").and_then(|f| f.as_u64()).ok_or("its metadata have no format")?;
+    let format = value.get("format").and_then(|f| f.as_u64()).ok_or("its metadata have no format version")?;
     if format != FORMAT as u64 {
         let version = value.get("version").and_then(|v| v.as_str()).unwrap_or("an unknown version");
         return Err(format!("format {format}, written by minvel {version}; this program reads format {FORMAT}"));

@@ -44,7 +44,7 @@ impl Inception {
     pub fn read(path: &Path) -> Result<Inception, Error> {
         let bytes = file::read(path)?;
         check_header(&bytes).map_err(|what| Error::content(path, what))?;
-        let broken = |e| Error::content(path, format!("is no whole safetensors file ({e})"));
+        let broken = |e| Error::content(path, format!("is not a whole safetensors file ({e})"));
         let tensors = SafeTensors::deserialize(&bytes).map_err(broken)?;
         let mut weights = State::new(1);
         for layer in layers() {
@@ -87,7 +87,7 @@ fn folded(tensors: &SafeTensors, layer: &Layer) -> Result<(Vec<f32>, Vec<f32>), 
             tensors.tensor(&name).map_err(|_| format!("has no `{name}`: these are not Inception's weights"))?;
         match tensor.shape() == dims {
             true => numbers(&tensor).ok_or_else(|| format!("`{name}` is of type {:?}, not F16 or F32", tensor.dtype())),
-            false => Err(format!("`{name}` has shape {:?}, where Inception has {dims:?}", tensor.shape())),
+            false => Err(format!("`{name}` has shape {:?}; Inception's is {dims:?}", tensor.shape())),
         }
     };
     let [out, input, kh, kw] = layer.dims;

@@ -105,7 +105,7 @@ fn variables(graph: &Graph) -> Vec<Expr<'_>> {
 
 /// The larger of every two by two of `[height, width, channels]`.
 fn pooled(x: Expr) -> Expr {
-    let [h, w, c] = x.shape().dims[..] else { panic!("pooled: {} is no image", x.shape()) };
+    let [h, w, c] = x.shape().dims[..] else { panic!("pooled: {} is not an image", x.shape()) };
     x.reshape([h / 2, 2, w / 2, 2, c]).max_over(3).max_over(1)
 }
 
@@ -139,7 +139,9 @@ impl Lenet {
         let Schooling { seed, epochs, batch, held_out } = *schooling;
         let sizes = [&train.images, &test.images].map(|i| [i.height, i.width, i.channels]);
         if sizes != [[SIDE, SIDE, 1]; 2] || train.images.count < held_out + batch {
-            return Err(Error::config(format!("LeNet is trained on grey images of 28 × 28, {held_out} held out")));
+            return Err(Error::config(format!(
+                "LeNet is trained on grey images of 28 × 28 pixels, with {held_out} held out"
+            )));
         }
         let own = train.part(held_out..train.images.count);
         let steps = (epochs as usize * own.images.count / batch) as u32;
@@ -198,7 +200,7 @@ impl Lenet {
     pub fn find() -> Result<Lenet, Error> {
         let mut paths = catalogue::roots().into_iter().map(|root| root.join("weights").join("lenet.safetensors"));
         let missing =
-            || Error::config("there are no weights of LeNet on this machine: make them by `minvel train lenet`");
+            || Error::config("LeNet's weights are not on this machine: create them with `minvel train lenet`");
         Lenet::read(&paths.find(|path| path.is_file()).ok_or_else(missing)?)
     }
 

@@ -229,7 +229,7 @@ fn largest(x: Expr) -> Expr {
 
 /// The mean of 3 × 3 entries around each, of those that are there.
 fn averaged(x: Expr) -> Expr {
-    let [height, width, _] = x.shape().dims[..] else { panic!("averaged: {} is no image", x.shape()) };
+    let [height, width, _] = x.shape().dims[..] else { panic!("averaged: {} is not an image", x.shape()) };
     let sum = [0, 1].into_iter().fold(x, |x, axis| {
         let [a, b, c] = neighbours(x, axis);
         a + b + c

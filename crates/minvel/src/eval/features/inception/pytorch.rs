@@ -62,7 +62,7 @@ fn parts(state: &StateDict, layer: &Layer, theirs: &str) -> Result<[Part; 4], St
         let tensor = state.get(&name).ok_or_else(|| format!("has no `{name}`: these are not pytorch-fid's weights"))?;
         match tensor.shape == dims {
             true => Ok(tensor.values.clone()),
-            false => Err(format!("`{name}` has shape {:?}, where Inception has {dims:?}", tensor.shape)),
+            false => Err(format!("`{name}` has shape {:?}; Inception's is {dims:?}", tensor.shape)),
         }
     };
     let out = layer.dims[0];

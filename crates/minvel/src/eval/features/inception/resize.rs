@@ -32,7 +32,7 @@ pub(super) fn resize<'g>(x: Expr<'g>, [height, width]: [usize; 2]) -> Expr<'g> {
 
 /// Images whose rows have another length, with rows and columns exchanged.
 fn turned<'g>(x: Expr<'g>, length: usize) -> Expr<'g> {
-    let [height, width, channels] = x.shape().dims[..] else { panic!("resize: {} is no image", x.shape()) };
+    let [height, width, channels] = x.shape().dims[..] else { panic!("resize: {} is not an image", x.shape()) };
     let x = x.transpose(&[1, 0, 2]);
     if width == length {
         return x;
