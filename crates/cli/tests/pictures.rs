@@ -158,8 +158,8 @@ fn what_are_no_pictures_is_refused_before_anything_is_written() {
     folder.file("one.png", png_file([2, 2, 1], &[0; 4]));
     let before = folder.list(".");
     for (arguments, words) in [
-        (&["nowhere"][..], "nowhere: is no folder"),
-        (&["one.png"], "one.png: is no folder"),
+        (&["nowhere"][..], "nowhere: is not a folder"),
+        (&["one.png"], "one.png: is not a folder"),
         (&["empty"], "empty: has no PNG or JPEG files"),
         (&["damaged"], "has no readable picture"),
         (&["empty", "--set", "data=damaged"], "named twice"),

@@ -33,7 +33,7 @@ fn bad_input_is_refused_with_status_2_and_leaves_nothing() {
         (&["reproduce", "gaussian", "--jobs", "0"], "--jobs"),
         (&["reproduce", "gaussian", "--config", "no-such-file.toml"], "no-such-file.toml"),
         (&["reproduce", "gaussian", "--partial"], "--resume"),
-        (&["reproduce", "synthetic", "--set", "rate=1e-3"], "bias-variance: there is no setting `rate`"),
+        (&["reproduce", "synthetic", "--set", "rate=1e-3"], "bias-variance: unknown setting `rate`"),
         (&["reproduce", "synthetic", "--set", "rate=1e-3"], "circle.KEY"),
         (&["reproduce", "gaussian", "--device", "cuda"], "cpu"),
         (&["reproduce", "gaussian", "--device", "tpu"], "tpu"),

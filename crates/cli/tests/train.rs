@@ -111,7 +111,7 @@ fn settings_that_do_not_go_together_exit_with_2_and_write_nothing() {
     }
     let output = folder.minvel(&["train", "vae", "--set", "data=nowhere"]);
     assert_eq!(output.status.code(), Some(2), "{}", error(&output));
-    assert!(error(&output).contains("nowhere: is no folder"), "{}", error(&output));
+    assert!(error(&output).contains("nowhere: is not a folder"), "{}", error(&output));
     let output = folder.minvel(&["reproduce", "wae", "--set", "data=.", "--set", "lenet=none.safetensors"]);
     assert_eq!(output.status.code(), Some(2), "{}", error(&output));
     assert!(error(&output).contains("none.safetensors"), "{}", error(&output));
@@ -126,7 +126,7 @@ fn settings_of_the_help_are_a_file_of_settings() {
         let settings = help.split_once("for --config:\n\n").unwrap().1;
         folder.file("own.toml", settings);
         let output = folder.minvel(&["train", what, "--config", "own.toml", "--set", "data=nowhere"]);
-        assert!(error(&output).contains("nowhere: is no folder"), "{}", error(&output));
+        assert!(error(&output).contains("nowhere: is not a folder"), "{}", error(&output));
     }
 }
 
@@ -142,7 +142,7 @@ fn a_dozen_pictures_is_enough_and_five_are_refused() {
     let own = ["train", "wae", "own", "--set", "model.iterations=2", "--device", "cpu", "--out", "run"];
     let output = folder.minvel(&own);
     assert_eq!(output.status.code(), Some(2), "{}", error(&output));
-    assert!(error(&output).contains("own: has 5 pictures, too few"), "{}", error(&output));
+    assert!(error(&output).contains("own: has 5 pictures: too few"), "{}", error(&output));
     assert_eq!(folder.list("."), ["own"], "nothing was written");
     add(5..12);
     folder.good(&own);

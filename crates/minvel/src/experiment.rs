@@ -90,7 +90,7 @@ pub const MODELS: &[Entry] = &[single::VAE, single::WAE];
 /// Names that stand for several experiments, with what they have in common.
 pub const GROUPS: &[(&str, &str, &[&str])] = &[
     ("synthetic", "The paper's synthetic experiments", &["bias-variance", "cd1", "circle", "sphere"]),
-    ("fit", "What `minvel fit` makes of public data and of known densities", &["earth", "recovery"]),
+    ("fit", "Results of `minvel fit` on public data and on known densities", &["earth", "recovery"]),
 ];
 
 /// The experiments that a name stands for.
@@ -105,13 +105,13 @@ pub fn named(name: &str) -> Result<Vec<&'static Entry>, Error> {
     let known: Vec<&str> = visible.chain(GROUPS.iter().map(|(group, _, _)| *group)).collect();
     let nearest = config::nearest(name, known.iter().copied());
     let hint = nearest.map_or(String::new(), |n| format!(" Did you mean `{n}`?"));
-    Err(Error::config(format!("there is no experiment `{name}`.{hint} Known: {}.", known.join(", "))))
+    Err(Error::config(format!("unknown experiment `{name}`.{hint} Expected one of {}.", known.join(", "))))
 }
 
 /// The experiment or single model of a name.
 pub fn find(name: &str) -> Result<&'static Entry, Error> {
     let found = LIST.iter().chain(MODELS).find(|e| e.name == name);
-    found.ok_or_else(|| Error::config(format!("there is no experiment `{name}`")))
+    found.ok_or_else(|| Error::config(format!("unknown experiment `{name}`")))
 }
 
 impl Entry {
@@ -131,9 +131,7 @@ impl Entry {
         let mut findings = (self.check)(config)?.run(bench)?;
         if !bench.missing().is_empty() {
             let missing = bench.missing().join(", ");
-            findings
-                .notes
-                .insert(0, format!("A partial report, of what is finished so far; still missing: {missing}."));
+            findings.notes.insert(0, format!("This report is partial; still missing: {missing}."));
         }
         Ok(Report {
             experiment: self.name.to_string(),

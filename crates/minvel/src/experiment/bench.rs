@@ -104,7 +104,7 @@ impl<'a> Bench<'a> {
         work: impl FnOnce(&Desk) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let proper = |c: char| c.is_ascii_alphanumeric() || "-_=.+".contains(c);
-        assert!(name.chars().all(proper) && !name.is_empty(), "unit: `{name}` is no name for a file");
+        assert!(name.chars().all(proper) && !name.is_empty(), "unit: `{name}` is not a valid file name");
         assert!(self.timings.iter().all(|t| t.name != name), "unit: there are two named `{name}`");
         let number = self.timings.len() + 1;
         self.observer.unit(name, number, self.planned.max(number));

@@ -197,9 +197,9 @@ impl Experiment for BiasVariance {
         }
         let rows = claims::all(self, &learnt, &table);
         let notes = vec![
-            "Everything is at the scale of J = ½|∇E|² − ΔE and in f64, but for what is said of f32.".into(),
-            "The bound on the squared bias contains noise of the difference, Var/M: where more than a quarter of it is noise \
-             it counts as not resolved, and slopes are fitted to the rest, with the noise subtracted."
+            "All values are at the scale of J = ½|∇E|² − ΔE and in f64, except where f32 is stated.".into(),
+            "The bound on the squared bias contains noise of the difference, Var/M. Where more than a quarter of it \
+             is noise, it counts as not resolved; slopes are fitted to the rest, with the noise subtracted."
                 .into(),
         ];
         Ok(Findings { rows, figures: figures::all(&table), notes })

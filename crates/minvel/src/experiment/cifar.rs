@@ -79,10 +79,10 @@ impl Sweep {
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("samples", this.samples > 1, "must be at least 2")?;
-        demand("dimensions", !this.dimensions.is_empty(), "names no dimension")?;
+        demand("dimensions", !this.dimensions.is_empty(), "needs at least one dimension")?;
         demand("dimensions", this.dimensions.iter().all(|&n| n > 0), "must be positive")?;
-        demand("methods", !this.methods.is_empty(), "names no method")?;
-        demand("learning.filters", !this.learning.is_dense(), "needs at least one number, and none of them 0")?;
+        demand("methods", !this.methods.is_empty(), "needs at least one method")?;
+        demand("learning.filters", !this.learning.is_dense(), "needs at least one number, each at least 1")?;
         if let Some(frame) = this.frame {
             frame.check(config)?;
         }
@@ -150,7 +150,7 @@ impl Sweep {
 impl Experiment for Sweep {
     fn ready(&self) -> Result<(), Error> {
         if self.frame.is_some() && self.folder.is_empty() {
-            return Err(Error::config("`folder`: name a folder of pictures, by `--set folder=DIR`"));
+            return Err(Error::config("`folder`: give a folder of pictures with `--set folder=DIR`"));
         }
         let no_images = matches!(self.source(), Source::Cifar(None)) && !cifar::is_here();
         let no_weights = self.features == "inception" && Inception::home().is_err();
@@ -191,7 +191,7 @@ impl Sweep {
         for ours in values.iter().filter(|v| v.method == "velocity") {
             for other in values.iter().filter(|v| v.dimension == ours.dimension && v.method != "velocity") {
                 let difference = ours.fid() - other.fid();
-                let name = format!("FID, {} less {}", ours.title(), other.method);
+                let name = format!("FID, {} minus {}", ours.title(), other.method);
                 let rule = Rule::SurelyBelow { limit: MARGIN * other.fid().mean, sigmas: SURELY };
                 let claim =
                     format!("ours is comparable to {} or better at {} dimensions", other.method, ours.dimension);
@@ -200,7 +200,7 @@ impl Sweep {
         }
         let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
         let caption =
-            "Loss of encoder and decoder, means over seeds; what pulls the codes counts differently in each method.";
+            "Loss of encoder and decoder, means over seeds; the matching term is scaled differently in each method.";
         let mut figures = vec![self.against_dimension(values)];
         if values.iter().any(|v| v.measured.len() > 1) {
             figures.push(self.along(values));
@@ -209,7 +209,8 @@ impl Sweep {
         figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
         let mut notes = vec![
             format!(
-                "FID by the features `{}`: {} samples of each model against all test images; {} iterations of a batch of {}.",
+                "FID with the features `{}`: {} samples of each model against all test images; {} iterations with \
+                 batches of {}.",
                 self.features, self.samples, self.learning.iterations, self.learning.batch
             ),
             "± is the standard error over seeds.".into(),
@@ -237,6 +238,6 @@ impl Sweep {
             let series = Series::new(&value.title(), &value.method).dashed(self.dash(value.dimension));
             lines = lines.with(series.estimates(points));
         }
-        Figure::new("progress", "FID along the training.", Plot::Lines(lines))
+        Figure::new("progress", "FID during training.", Plot::Lines(lines))
     }
 }

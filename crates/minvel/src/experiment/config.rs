@@ -162,7 +162,7 @@ fn merge(table: &mut Table, change: &Table, prefix: &str) -> Result<(), Error> {
                 let hint = hint.map_or(String::new(), |n| format!(" Did you mean `{prefix}{n}`?"));
                 let known: Vec<&str> = table.keys().map(String::as_str).collect();
                 let known = known.join(", ");
-                return Err(Error::config(format!("there is no setting `{full}`.{hint} Known: {known}.")));
+                return Err(Error::config(format!("unknown setting `{full}`.{hint} Expected one of {known}.")));
             }
         }
     }
@@ -180,7 +180,7 @@ fn fitted(old: &Value, new: &Value, key: &str) -> Result<Value, Error> {
         (old, new) if old.same_type(new) => Ok(new.clone()),
         (old, new) => {
             let (wanted, given) = (old.type_str(), new.type_str());
-            Err(Error::config(format!("setting `{key}` is of type {wanted} (as {old}), not {given} ({new})")))
+            Err(Error::config(format!("setting `{key}` expects type {wanted} (such as {old}), not {given} ({new})")))
         }
     }
 }

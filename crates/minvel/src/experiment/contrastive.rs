@@ -138,9 +138,10 @@ impl Divergences {
         this.step_sizes.iter().try_for_each(|&e| positive("step_sizes", e))?;
         this.iterations.iter().try_for_each(|&i| positive("iterations", i.into()))?;
         if this.iterations.is_empty() || !this.step_sizes.iter().any(|e| *e <= SMALL) {
-            return Err(
-                config.refuse("step_sizes", &format!("needs one of at most {SMALL:e}, and `iterations` one number"))
-            );
+            return Err(config.refuse(
+                "step_sizes",
+                &format!("needs a value of at most {SMALL:e}, and `iterations` at least one number"),
+            ));
         }
         Ok(this)
     }
@@ -186,12 +187,14 @@ impl Experiment for Divergences {
             rows.extend(table.rows());
             panels.push(Plot::Lines(table.panel()));
         }
-        let caption = "Score-matching loss J on the training set after training by each method, against the step size of CD-1 \
-                       and MVL; bands are 95 % intervals over seeds. With control variate CD-1 does what the others do.";
+        let caption = "Score-matching loss J on the training set after training by each method, against the step size \
+                       of CD-1 and MVL; bands are 95 % intervals over seeds. With control variate, CD-1 matches the \
+                       other methods.";
         let figure = Figure::new("cd1", caption, Plot::Row { plots: panels });
         let notes = vec![
-            "J has no lower bound on these data, whose density jumps at its ends: it compares methods, no more.".into(),
-            "Methods share start values, batches and noise; standard errors are those of means over seeds, added in \
+            "J has no lower bound on these data, whose density jumps at its ends: use it only to compare methods."
+                .into(),
+            "Methods share initial values, batches and noise; standard errors are those of means over seeds, added in \
              quadrature as if they were independent."
                 .into(),
         ];
@@ -259,7 +262,7 @@ impl Table {
                 "CD-1 with control variate matches SSM-VR at small steps",
                 self.loss(Method::Sliced { reduced: true }),
             ),
-            self.row(&format!("{name}, less J of SSM"), sliced).decided(
+            self.row(&format!("{name}, minus J of SSM"), sliced).decided(
                 "CD-1 with control variate is not worse than SSM at small steps",
                 &rule,
                 sliced.mean < SAME * sliced.std_error,
@@ -272,7 +275,7 @@ impl Table {
         let excess = |step: f64| {
             let excess = self.loss(Method::Contrastive { step, reduced: false })
                 - self.loss(Method::Contrastive { step, reduced: true });
-            self.row(&format!("J, plain CD-1 less CD-1 with control variate, ε = {step:e}"), excess).decided(
+            self.row(&format!("J, plain CD-1 minus CD-1 with control variate, ε = {step:e}"), excess).decided(
                 "Plain CD-1 is worse at small steps",
                 &format!("value > {WORSE} standard errors"),
                 excess.mean > WORSE * excess.std_error,

@@ -107,12 +107,12 @@ impl Directions {
         demand("grid", this.grid >= 8, "must be at least 8")?;
         demand("hidden", !this.hidden.contains(&0), "must be positive")?;
         demand("form", ["chart", "geodesic"].contains(&&*this.form), "must be \"chart\" or \"geodesic\"")?;
-        demand("run", !this.run.is_empty(), "names no setting")?;
+        demand("run", !this.run.is_empty(), "needs at least one setting")?;
         for (i, name) in this.run.iter().enumerate() {
             let known: Vec<&str> = this.settings.keys().map(String::as_str).collect();
-            let what = format!("names `{name}`, which is not one of {}", known.join(", "));
+            let what = format!("contains `{name}`; expected {}", known.join(", "));
             demand("run", this.settings.contains_key(name), &what)?;
-            demand("run", !this.run[..i].contains(name), &format!("names `{name}` twice"))?;
+            demand("run", !this.run[..i].contains(name), &format!("contains `{name}` twice"))?;
         }
         for (name, setting) in &this.settings {
             let key = |of: &str| format!("settings.{name}.{of}");
@@ -223,7 +223,7 @@ impl Directions {
             all if all == batch => format!("{all} fixed samples"),
             all => format!("{batch} of {all} fixed samples each"),
         };
-        let rate = if self.schedule == "constant" { "" } else { ", rate falling to zero" };
+        let rate = if self.schedule == "constant" { "" } else { ", learning rate falling to zero" };
         format!("{name} setting ({iterations} iterations, {data}{rate})")
     }
 }
@@ -232,12 +232,13 @@ impl Directions {
     fn notes(&self) -> Vec<String> {
         let rate = match &*self.schedule {
             "constant" => {
-                "The rate is constant, as in the paper, so that the last iterate keeps wandering about the optimum; the \
-                 running average of the weights is our addition and decides no claim."
+                "The learning rate is constant, as in the paper, so the last iterate keeps fluctuating around the \
+                 optimum; the running average of the weights is our addition and decides no claim."
             }
             _ => {
-                "The rate falls to zero along half a cosine, which the paper's does not: with a constant rate and batches \
-                 as small as the quick ones the last iterate wanders about the optimum by a KL of 1e-3."
+                "The learning rate falls to zero along half a cosine, unlike the paper's: with a constant rate and \
+                 the small batches of the quick settings, the last iterate fluctuates around the optimum by a KL of \
+                 1e-3."
             }
         };
         let reference = "Reference runs of another program (10 000 fresh samples, constant rate): on the circle KL 2e-4 to 9e-4, largest \

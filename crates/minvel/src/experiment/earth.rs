@@ -26,7 +26,8 @@ use table::Table;
 pub const ENTRY: Entry = Entry {
     name: "earth",
     source: "Public data sets",
-    about: "Held-out scores of `minvel fit` on places of the Earth and on RNA, against kernel densities and published numbers",
+    about: "Held-out scores of `minvel fit` on locations on Earth and on RNA, against kernel densities and published \
+            numbers",
     settings: include_str!("../../../../experiments/earth.toml"),
     check: |config| Ok(Box::new(Earth::check(config)?)),
     hidden: false,
@@ -71,12 +72,12 @@ impl Earth {
         this.fit.settings(this.seed)?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
-        demand("sets", !this.sets.is_empty(), "names no set")?;
+        demand("sets", !this.sets.is_empty(), "needs at least one set")?;
         for (i, name) in this.sets.iter().enumerate() {
             let known: Vec<&str> = Set::LIST.iter().map(|s| s.name).collect();
-            let what = format!("names `{name}`, which is not one of {}", known.join(", "));
+            let what = format!("contains `{name}`; expected {}", known.join(", "));
             demand("sets", Set::named(name).is_some(), &what)?;
-            demand("sets", !this.sets[..i].contains(name), &format!("names `{name}` twice"))?;
+            demand("sets", !this.sets[..i].contains(name), &format!("contains `{name}` twice"))?;
         }
         Ok(this)
     }
@@ -131,14 +132,14 @@ impl Experiment for Earth {
         }
         let files: Vec<String> = files.iter().map(|(name, sum)| format!("{name} {}…", &sum[..12])).collect();
         findings.notes.push(
-            "± are standard errors over splits, which share rows and so understate the error somewhat; with a single split, \
-             over its test rows. Differences are taken split by split, on the same test rows."
+            "± are standard errors over splits, which share rows and so understate the error somewhat; with a single \
+             split, over its test rows. Differences are taken within each split, on the same test rows."
                 .into(),
         );
         findings.notes.push(set::PUBLISHED.into());
         findings
             .notes
-            .push("Seconds are those of learning and judging, on a machine that may have had other work.".into());
+            .push("Seconds cover training and evaluation, on a machine that may have been running other jobs.".into());
         findings.notes.push(self.fit.note(self.seed)?);
         findings.notes.push(format!("SHA-256 of the files: {}.", files.join(", ")));
         Ok(findings)

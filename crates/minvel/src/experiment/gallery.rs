@@ -137,8 +137,8 @@ fn share(of: f64, count: usize) -> usize {
 }
 
 fn too_few(folder: &Path, count: usize) -> Error {
-    let what = format!("has {count} pictures, too few to train with `frame.train` of them and test with `frame.test`");
-    Error::content(folder, format!("{what}: add some, or raise the shares"))
+    let what = format!("has {count} pictures: too few for the shares `frame.train` and `frame.test`");
+    Error::content(folder, format!("{what}; add pictures, or raise the shares"))
 }
 
 /// Some pictures of a folder, or what was decoded of them before.
@@ -173,7 +173,7 @@ impl Gallery {
             Source::Mnist(folder) => mnist::check(folder.as_deref()),
             Source::Cifar(_) => self.test().map(drop),
             Source::Folder { folder, .. } if folder.as_os_str().is_empty() => {
-                Err(Error::config("a folder of pictures is wanted: name it"))
+                Err(Error::config("a folder of pictures is required"))
             }
             Source::Folder { folder, train, test, .. } => {
                 let count = folder::list(folder)?.len();
@@ -199,7 +199,7 @@ impl Gallery {
         let mut notes = vec![format!("{count} pictures of the folder were used.")];
         if let Some(first) = skipped.first() {
             let (count, path, why) = (skipped.len(), first.path.display(), &first.why);
-            notes.push(format!("{count} files could not be read and were left out; the first, {path}, {why}."));
+            notes.push(format!("{count} files could not be read and were skipped; the first, {path}, {why}."));
         }
         Ok(notes)
     }

@@ -188,8 +188,8 @@ impl Gaussian {
             .with(Series::new("MVL without", "mvl").dashed(Dash::Dashed).estimates(plain.iter().copied()))
             .level(self.variance(0.0f64, true), "limit ε → 0")
             .power(-1.0, [(first.0 * last.0).sqrt(), 3.0 * (first.1.mean * last.1.mean).sqrt()], "∝ 1/ε");
-        let caption = "Variance of one sample of the loss against step size; bands are 95 % intervals. Without the control \
-                       variate it grows like 1/ε, with it it stays.";
+        let caption = "Variance of one sample of the loss against step size; bands are 95 % intervals. Without the \
+                       control variate it grows like 1/ε; with it, it stays bounded.";
         Figure::new("variance", caption, Plot::Lines(plot))
     }
 }

@@ -34,6 +34,6 @@ impl Recipe {
 
     /// What a reader should know of them.
     pub fn note(&self, seed: u64) -> Result<String, Error> {
-        Ok(format!("Settings of the first fit, the others differ in their seed: {}", self.config(seed)?.json()))
+        Ok(format!("Settings of the first fit; the others differ only in the seed: {}", self.config(seed)?.json()))
     }
 }

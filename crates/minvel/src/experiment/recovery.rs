@@ -25,7 +25,7 @@ use truth::Truths;
 pub const ENTRY: Entry = Entry {
     name: "recovery",
     source: "Synthetic recovery",
-    about: "Random mixtures on sphere, circle, torus and plane, found again by `minvel fit` from their points",
+    about: "Random mixtures on sphere, circle, torus and plane, recovered by `minvel fit` from their points",
     settings: include_str!("../../../../experiments/recovery.toml"),
     check: |config| Ok(Box::new(Recovery::check(config)?)),
     hidden: false,
@@ -87,13 +87,14 @@ impl Recovery {
         demand("points", this.points >= 100, "must be at least 100")?;
         demand("fresh", this.fresh >= 100, "must be at least 100")?;
         demand("grid", this.grid >= 12, "must be at least 12")?;
-        demand("manifolds", !this.manifolds.is_empty(), "names no manifold")?;
+        demand("manifolds", !this.manifolds.is_empty(), "needs at least one manifold")?;
         for (i, name) in this.manifolds.iter().enumerate() {
-            let manifold = manifold::parse(name).map_err(|e| config.refuse("manifolds", &format!("is wrong: {e}")))?;
+            let manifold =
+                manifold::parse(name).map_err(|e| config.refuse("manifolds", &format!("is invalid: {e}")))?;
             let what =
-                format!("names `{name}`: only spheres, tori and flat spaces of dimension 1 to 3 have such mixtures");
+                format!("contains `{name}`: only spheres, tori and flat spaces of dimension 1 to 3 have such mixtures");
             demand("manifolds", Truths::live_on(&*manifold), &what)?;
-            demand("manifolds", !this.manifolds[..i].contains(name), &format!("names `{name}` twice"))?;
+            demand("manifolds", !this.manifolds[..i].contains(name), &format!("contains `{name}` twice"))?;
         }
         Ok(this)
     }
@@ -167,7 +168,7 @@ impl Experiment for Recovery {
         let (mut rows, mut details) = (vec![], vec![]);
         let mut panel = Lines::new(
             "",
-            Axis::linear("mixtures, from the best found to the worst").every(1.0),
+            Axis::linear("mixtures, from best to worst recovery").every(1.0),
             Axis::log("KL(truth‖model) (nats)"),
         );
         for name in &self.manifolds {
@@ -189,15 +190,16 @@ impl Experiment for Recovery {
         }
         rows.extend(details);
         let caption = format!(
-            "KL(truth‖model) of {} random mixtures on each manifold, from {} points each; bands are 95 % intervals over {} fresh \
-             points. The level is what is claimed of nine in ten.",
+            "KL(truth‖model) of {} random mixtures on each manifold, from {} points each; bands are 95 % intervals \
+             over {} fresh points. The level is the limit claimed for nine mixtures in ten.",
             self.seeds, self.points, self.fresh
         );
         let figure = Figure::new("divergence", &caption, Plot::Lines(panel.level(NEAR, "0.05 nats")));
         let notes = vec![
             format!(
-                "Of {} points, 80 % are learnt from and 10 % stopped by; the other 10 % stay unused. ∫q is computed on two grids, \
-                 of which the finer one counts; on flat space it is cut off at twice the distance of the furthest point.",
+                "Of {} points, 80 % are training and 10 % validation points; the other 10 % are unused. ∫q is \
+                 computed on two grids, of which the finer one counts; on flat space it is truncated at twice the \
+                 distance of the furthest point.",
                 self.points
             ),
             "∫q differs from 1 by the error of log Z and by that of the grid.".into(),

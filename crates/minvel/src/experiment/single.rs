@@ -74,7 +74,7 @@ impl Single {
             return Err(config.refuse("seeds", "must be positive"));
         }
         if this.evaluation.images > 0 && (this.evaluation.chains == 0 || this.evaluation.temperatures < 2) {
-            return Err(config.refuse("evaluation", "needs a chain and two temperatures, or no images"));
+            return Err(config.refuse("evaluation", "needs at least one chain and two temperatures, or no images"));
         }
         if this.evaluation.samples == 1 {
             return Err(config.refuse("evaluation.samples", "must be at least 2, or 0 for none"));
@@ -150,8 +150,8 @@ impl Experiment for Single {
             rows.extend(found);
             notes.extend(more);
         }
-        let caption = "Loss of encoder and decoder, mean over seeds. Where an energy pulls the codes it lacks the logarithm of \
-                       that energy's Z: its trend means something, its value does not.";
+        let caption = "Loss of encoder and decoder, mean over seeds. Where a learnt energy is part of the loss, its \
+                       log Z is missing: the trend is meaningful, the value is not.";
         let mut figures = trained.figures(&cell);
         figures.push(Figure::new("learning", caption, curves("", &[(&cell, &trained)])));
         notes.extend(gallery.notes()?);

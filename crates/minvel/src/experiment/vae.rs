@@ -88,12 +88,12 @@ impl Comparison {
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("official_seeds", this.official_seeds > 0, "must be positive")?;
-        demand("tables", !this.tables.is_empty(), "names no table")?;
-        demand("dimensions", !this.places().is_empty(), "are those of no cell, nor are `latents` and `posteriors`")?;
+        demand("tables", !this.tables.is_empty(), "needs at least one table")?;
+        demand("dimensions", !this.places().is_empty(), "select no model together with `latents` and `posteriors`")?;
         demand("dimensions", this.dimensions.iter().all(|&n| n > 0), "must be positive")?;
         let Evaluation { images, chains, temperatures, group, .. } = this.evaluation;
         let some = images > 0 && chains > 0 && group > 0 && temperatures > 1;
-        demand("evaluation", some, "needs an image, a chain, a group of one and two temperatures")?;
+        demand("evaluation", some, "needs at least one image, one chain, a group of one and two temperatures")?;
         for version in &this.tables {
             for place in this.places() {
                 this.cell(&place, *version).learning()?;
@@ -264,8 +264,8 @@ impl Comparison {
             curves(&format!("{dimension} dimensions"), &pairs)
         };
         let plots = self.dimensions.iter().map(panel).collect();
-        let caption = "Learning curves, means over seeds. For implicit posteriors the value is that of the surrogate, which lacks \
-                       log Z of the learnt energy: only its gradient means anything.";
+        let caption = "Learning curves, means over seeds. For implicit posteriors the value is that of the surrogate, \
+                       which lacks log Z of the learnt energy: only its gradient is meaningful.";
         findings.figures.push(Figure::new("learning", caption, Plot::Row { plots }));
         for (cell, trained) in cells.iter().filter(|(cell, _)| cell.settings.posterior == "implicit") {
             findings.figures.extend(trained.figures(cell));

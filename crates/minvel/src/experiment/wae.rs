@@ -63,8 +63,8 @@ impl Comparison {
         demand("inception", ["auto", "yes", "no"].contains(&this.inception.as_str()), "must be auto, yes or no")?;
         demand("samples", this.samples > 1, "must be at least 2")?;
         demand("dimension", this.dimension > 0, "must be positive")?;
-        demand("latents", !this.latents.is_empty(), "names no manifold")?;
-        demand("methods", !this.methods.is_empty(), "names no method")?;
+        demand("latents", !this.latents.is_empty(), "needs at least one manifold")?;
+        demand("methods", !this.methods.is_empty(), "needs at least one method")?;
         for method in &this.methods {
             for latent in &this.latents {
                 this.cell(method, latent).learning()?;
@@ -200,7 +200,7 @@ impl Comparison {
             let (Some(better), Some(worse)) = (better, worse) else { return };
             let (one, other) = (better.title(), worse.title());
             let row =
-                Row::new(&format!("{}, {one} less {other}", better.kind()), better.fid() - worse.fid(), self.seeds);
+                Row::new(&format!("{}, {one} minus {other}", better.kind()), better.fid() - worse.fid(), self.seeds);
             let claim = format!("{one} is better than {other}{}", better.by());
             rows.push(row.claim(&claim, Rule::SurelyBelow { limit: 0.0, sigmas: SURELY }));
         };
@@ -218,16 +218,16 @@ impl Comparison {
         }
         let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
         let caption =
-            "Loss of encoder and decoder, means over seeds; what pulls the codes counts differently in each method.";
+            "Loss of encoder and decoder, means over seeds; the matching term is scaled differently in each method.";
         let mut figures: Vec<Figure> = judges.iter().map(|judge| self.figure(judge, values)).collect();
         figures.push(Figure::new("learning", caption, curves("", &pairs)));
         figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
         let Origin { schooling, test_error, .. } = origin;
         let mut notes = vec![
             format!(
-                "FID by the 512 features of a LeNet trained by us for {} epochs (test error {:.2} %) on binarised pixels: {} samples of \
-                 each model against the 10 000 test digits. The paper's network is not known, so that absolute values compare \
-                 approximately only.",
+                "FID with the 512 features of a LeNet that we trained for {} epochs (test error {:.2} %) on binarised \
+                 pixels: {} samples of each model against the 10 000 test digits. The paper's network is not known, \
+                 so absolute values are only roughly comparable.",
                 schooling.epochs,
                 100.0 * test_error,
                 self.samples
@@ -235,7 +235,11 @@ impl Comparison {
             "± is the standard error over seeds; the paper's ± are standard deviations.".into(),
         ];
         if judges.contains(&INCEPTION) {
-            notes.push("Inception saw the same digits, drawn black or white, as three equal channels; the paper has no such values.".into());
+            notes.push(
+                "Inception was given the same binarised digits as three equal channels; the paper has no such \
+                        values."
+                    .into(),
+            );
         }
         notes.extend(divergences(cells));
         Findings { rows, figures, notes }
@@ -251,11 +255,11 @@ impl Comparison {
         let entry = |v: &Value| (v.title(), v.method.clone(), v.fid(), v.paper());
         let entries = values.iter().filter(|v| v.judge == judge).map(entry);
         if judge == LENET {
-            let caption = "FID of each cell and, below it, the paper's (by another LeNet); whiskers are 95 % intervals of the mean \
-                           over seeds.";
+            let caption = "FID of each model and, below it, the paper's (with another LeNet); whiskers are 95 % \
+                           intervals of the mean over seeds.";
             return Figure::new("table", caption, beside_paper("Fréchet distance of LeNet features", entries));
         }
-        let caption = "The same by features of Inception.";
+        let caption = "The same with Inception's features.";
         Figure::new(
             &format!("table-{judge}"),
             caption,

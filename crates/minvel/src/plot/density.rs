@@ -322,7 +322,7 @@ impl Shown<'_> {
         let mut bins = Bins::of("data", "data", &turned, count, [0.0, TAU]);
         bins.density.iter_mut().for_each(|d| *d = significant(*d));
         let curve = Curve { name: "model".to_string(), method: "model".to_string(), dash: Dash::Solid, density };
-        let label = "rings: density (1/rad), area-true".to_string();
+        let label = "rings: density (1/rad), equal-area".to_string();
         let rose = Rose { title: self.title(), label, bearings: self.look.bearings, bins, curves: vec![curve] };
         let caption =
             "Density around the circle: equal areas are equal probabilities. Bars are the data, the line is the model.";

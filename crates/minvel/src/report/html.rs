@@ -36,7 +36,7 @@ pub fn render(report: &Report) -> String {
         let _ = writeln!(out, "<p class=\"score {class}\">{hold} of {all} claims hold</p>");
     }
     if report.quick {
-        out.push_str("<p>These are the quick settings: smaller samples, larger errors.</p>\n");
+        out.push_str("<p>Quick settings: smaller samples, larger errors.</p>\n");
     }
     for figure in &report.figures {
         let caption = escape(&figure.caption);

@@ -11,7 +11,7 @@ pub fn render(report: &Report) -> String {
         let _ = writeln!(out, "**{hold} of {all} claims hold.**\n");
     }
     if report.quick {
-        out.push_str("These are the quick settings: smaller samples, larger errors.\n\n");
+        out.push_str("Quick settings: smaller samples, larger errors.\n\n");
     }
     for figure in &report.figures {
         let _ = writeln!(out, "![{}]({}.png)\n\n*{}*\n", figure.name, figure.name, figure.caption);

@@ -18,7 +18,7 @@ fn the_earth_is_scored() {
     assert_eq!(own.paper.expect("a published number").value, -7.93);
     let uniform = row(&findings, "volcano: NLL, uniform").value;
     assert!(within_ulps(uniform, (4.0 * PI).ln(), 83.0), "a mean over 83 rows is {uniform}");
-    let difference = row(&findings, "volcano: NLL less that of: kernel density");
+    let difference = row(&findings, "volcano: NLL minus that of: kernel density");
     assert!(difference.claim.as_deref().is_some_and(|claim| claim.contains("never worse")));
     assert_eq!((row(&findings, "volcano: rows").value, row(&findings, "volcano: distinct rows").value), (827.0, 267.0));
     assert!(findings.notes.iter().any(|note| note.contains("does not rank models")), "{:?}", findings.notes);

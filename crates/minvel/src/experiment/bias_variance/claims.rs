@@ -141,7 +141,10 @@ impl Claims<'_> {
             let row =
                 self.row(&format!("p-value of equal means, {method} against SSM, ε = {step:e}"), Estimate::single(p));
             let row = if step == 6e-5 { row.paper(paper, None) } else { row };
-            row.claim(&format!("A z-test does not tell the mean of {method} from that of SSM"), Rule::Above(0.01))
+            row.claim(
+                &format!("A z-test does not distinguish the mean of {method} from that of SSM"),
+                Rule::Above(0.01),
+            )
         };
         vec![test("MVL", &at.mvl, 0.48), test("DSM", &at.dsm, 0.19)]
     }
@@ -157,7 +160,8 @@ impl Claims<'_> {
         let row = |name: &str, factors: Vec<f64>| {
             // of nothing, NaN: the claim then does not hold
             let worst = factors.iter().copied().reduce(f64::max).unwrap_or(f64::NAN);
-            let claim = format!("The {name} is that of an independent program, over {} step sizes", factors.len());
+            let claim =
+                format!("The {name} agrees with that of an independent program, over {} step sizes", factors.len());
             self.row(&format!("largest factor to an independent program, {name}"), Estimate::single(worst))
                 .claim(&claim, Rule::Below(2.0))
         };
@@ -201,7 +205,7 @@ impl Claims<'_> {
         let name =
             format!("variance with Rademacher noise over that with Gaussian noise, MVL, ε = {:e}", smallest.step);
         let rademacher =
-            self.row(&name, Estimate::single(ratio)).claim("Signs as noise lower the variance", Rule::Below(1.0));
+            self.row(&name, Estimate::single(ratio)).claim("Rademacher noise lowers the variance", Rule::Below(1.0));
 
         let slope = |what: &str, pick: fn(&At) -> Estimate, of: f64, claim: &str| {
             let points: Vec<_> = self.table.iter().map(|at| (at.step, pick(at))).collect();
@@ -222,7 +226,7 @@ impl Claims<'_> {
                 "exact differences, antithetic noise",
                 |at| at.rounding.antithetic,
                 0.0,
-                "With antithetic noise besides it does not grow",
+                "With antithetic noise in addition, it does not grow",
             ),
         ]
     }

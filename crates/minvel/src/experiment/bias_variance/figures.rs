@@ -11,15 +11,16 @@ pub fn all(table: &[At]) -> Vec<Figure> {
     vec![
         Figure::new(
             "bias-variance",
-            "Left: bound on the squared bias against step size, measured against SSM-VR with the same noise; against SSM, as \
-             in the paper, it ends in the noise of SSM (dotted, bands left out). Right: variance of one sample; without control variate it \
-             grows without bound. Bands are 95 % intervals; all at the scale of J.",
+            "Left: bound on the squared bias against step size, measured against SSM-VR with the same noise; against \
+             SSM, as in the paper, it ends in the noise of SSM (dotted, without bands). Right: variance of one \
+             sample; without control variate it grows without bound. Bands are 95 % intervals; all at the scale of J.",
             Plot::Row { plots: vec![Plot::Lines(biases(table)), Plot::Lines(variances(table))] },
         ),
         Figure::new(
             "rounding",
-            "What rounding to f32 changes in one sample of MVL: E(x⁻) − E(x) subtracted as it stands, propagated operation by \
-             operation, and the latter with antithetic noise. Beside it the squared bias of the estimator itself, in f64.",
+            "Effect of rounding to f32 on one sample of MVL: E(x⁻) − E(x) subtracted directly, propagated operation \
+             by operation, and the latter with antithetic noise. For comparison: the squared bias of the estimator \
+             itself, in f64.",
             Plot::Lines(rounding(table)),
         ),
     ]

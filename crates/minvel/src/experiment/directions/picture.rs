@@ -88,7 +88,8 @@ fn polar(laws: &[Toy], shown: &[Shown], seeds: usize) -> Figure {
     };
     let mut plots: Vec<Plot> = laws.iter().map(plot).collect();
     let caption = format!(
-        "Density around the circle: the distance from the inner ring. Grey and filled the truth, blue what was learnt{}.",
+        "Density around the circle, as the distance from the inner ring. Grey, filled: the truth; blue: the learnt \
+         density{}.",
         which(seeds)
     );
     let plot = if plots.len() == 1 { plots.remove(0) } else { Plot::Row { plots } };
@@ -120,11 +121,11 @@ fn angles(laws: &[Toy], shown: &[Shown]) -> Figure {
     };
     let mut plots: Vec<Plot> = laws.iter().map(plot).collect();
     let plot = if plots.len() == 1 { plots.remove(0) } else { Plot::Row { plots } };
-    Figure::new("error", "Error of the learnt log density against the angle; a line for each seed.", plot)
+    Figure::new("error", "Error of the learnt log density against the angle; one line per seed.", plot)
 }
 
 fn which(seeds: usize) -> String {
-    if seeds == 1 { String::new() } else { format!(" (of {seeds} seeds the one farthest from the truth)") }
+    if seeds == 1 { String::new() } else { format!(" (the one of {seeds} seeds that is farthest from the truth)") }
 }
 
 fn map(title: &str, values: Vec<f32>) -> Map {
@@ -136,8 +137,8 @@ fn maps(law: &Toy, shown: &[Shown], seeds: usize) -> Figure {
     let learnt = |s: &Shown| map(&format!("learnt by MVL ({} setting)", s.name), s.farthest().to_vec());
     let maps = std::iter::once(map("truth", truth(law))).chain(shown.iter().map(learnt)).collect();
     let caption = format!(
-        "Log density on the sphere (minus the energy, up to a constant) in Mollweide's projection, which keeps areas; \
-         parallels each 30°, meridians each 60°. Left the truth, right what was learnt{}.",
+        "Log density on the sphere (minus the energy, up to a constant) in Mollweide's projection, which preserves \
+         areas; parallels every 30°, meridians every 60°. Left: the truth; right: the learnt density{}.",
         which(seeds)
     );
     Figure::new("density", &caption, Plot::Maps(Maps::new(maps, Shades::new("log density (nats)"))))

@@ -64,7 +64,7 @@ impl Table {
             rows.push(self.row(&format!("NLL, {name}"), nll).unit("nats"));
         }
         let gain = self.numbers(|s| s.evaluation.test_nll.mean - s.evaluation.kernels_nll.mean);
-        rows.push(self.row("NLL less that of its kernels alone", gain).unit("nats"));
+        rows.push(self.row("NLL minus that of its kernels alone", gain).unit("nats"));
         rows.extend(self.differences());
         rows.push(self.row("NLL of validation rows", self.numbers(|s| s.validation_nll)).unit("nats"));
         rows.push(self.row("share t of the correction", self.numbers(|s| s.share)));
@@ -108,7 +108,7 @@ impl Table {
         let mut rows = vec![];
         for (k, name, method) in self.baselines() {
             let difference = self.each(|s| s.evaluation.baselines[k].difference);
-            let row = self.row(&format!("NLL less that of: {name}"), difference).unit("nats");
+            let row = self.row(&format!("NLL minus that of: {name}"), difference).unit("nats");
             if method != "kde" {
                 rows.push(row);
                 continue;
@@ -118,7 +118,7 @@ impl Table {
             rows.push(row.decided(&claim, &rule, difference.mean <= SAME * difference.std_error));
             if self.set.below {
                 let rule = Rule::SurelyBelow { limit: 0.0, sigmas: SAME };
-                let row = self.row("NLL less that of the kernel density, beyond doubt", difference).unit("nats");
+                let row = self.row("NLL minus that of the kernel density, significance", difference).unit("nats");
                 rows.push(row.claim(&self.said("below the kernel density"), rule));
             }
         }
@@ -142,7 +142,7 @@ impl Table {
         let Outcome { rows, distinct_rows, .. } = self.splits[0];
         let strength = match most {
             most if most > 50.0 => "the score is unbounded below and does not rank models",
-            most if most > 100.0 * MANY => "the score rewards remembering",
+            most if most > 100.0 * MANY => "the score rewards memorisation",
             _ => return None,
         };
         let title = self.set.title;
@@ -168,8 +168,8 @@ impl Table {
             several => format!("Means over {several} splits"),
         };
         let caption = format!(
-            "Held-out negative log-likelihood per row, {title}, in nats: lower is better. {count} with 95 % of normal \
-             errors; the published ± is taken for a standard error, its splits are others."
+            "Held-out negative log-likelihood per row, {title}, in nats: lower is better. {count} with 95 % normal \
+             intervals; the published ± is taken as a standard error, over other splits."
         );
         let axis = Axis::linear("negative log-likelihood per test row (nats)");
         Figure::new(self.set.name, &caption, Plot::Ranking(Ranking::new(title, axis, entries)))

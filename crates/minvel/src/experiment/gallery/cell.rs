@@ -83,7 +83,7 @@ impl Cell {
         let path = self.file(folder, step);
         let found = Checkpoint::read_if_there(&path)?.map(|checkpoint| checkpoint.state);
         let what = format!(
-            "is not there, though the training is finished: delete units/{}.train.json to repeat it",
+            "is missing, although the training is finished: delete units/{}.train.json to repeat it",
             self.name
         );
         found.ok_or_else(|| Error::content(&path, what))

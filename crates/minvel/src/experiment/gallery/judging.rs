@@ -52,7 +52,7 @@ impl Judging {
         if !reference.is_file() {
             let unit = reference.file_stem().unwrap_or_default().display();
             let what =
-                format!("is not there, though it was computed before: delete units/{unit}.json to compute it again");
+                format!("is missing, although it was computed before: delete units/{unit}.json to compute it again");
             return Err(Error::content(reference, what));
         }
         let (model, reference) = (cell.model()?, Statistics::read(reference)?);

@@ -90,19 +90,19 @@ impl Pictures {
         let mut figures = vec![
             figure(
                 "samples",
-                format!("{title}: means of pixels for codes of the prior."),
+                format!("{title}: mean pixels decoded from codes of the prior."),
                 samples.plot(*image, COLUMNS),
             ),
             figure(
                 "reconstructions",
-                format!("{title}: test images and, to the right of each, what becomes of them."),
+                format!("{title}: test images and, to the right of each, its reconstruction."),
                 reconstructions.plot(*image, COLUMNS),
             ),
         ];
         // a single test image has no other to go to
         if !paths.0.is_empty() {
             let caption =
-                format!("{title}: along the geodesic between the codes of two test images, a path in each row.");
+                format!("{title}: along the geodesic between the codes of two test images, one path per row.");
             figures.push(figure("paths", caption, paths.plot(*image, POINTS)));
         }
         if let Some(sphere) = sphere {

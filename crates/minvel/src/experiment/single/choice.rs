@@ -118,7 +118,7 @@ pub fn choices(config: &Config, fixed: &dyn Fn(&str) -> bool) -> Result<Option<C
         "cifar10" => Survey::CIFAR,
         folder if is_mnist(Path::new(folder)) => return Ok(None),
         folder if !Path::new(folder).is_dir() => {
-            let what = "is no folder: give a folder of pictures or of MNIST's files, or mnist or cifar10";
+            let what = "is not a folder; expected a folder of pictures or of MNIST's files, or mnist or cifar10";
             return Err(Error::content(Path::new(folder), what));
         }
         folder => Survey::of(Path::new(folder))?,
@@ -179,7 +179,7 @@ impl Suiting<'_> {
             say("model.deviation", value.into(), why);
         }
         let (network, why) = match conv {
-            true => ("convolutional", "sees neighbouring pixels together"),
+            true => ("convolutional", "uses the neighbourhood of pixels"),
             false => ("dense", "enough for small grey pictures"),
         };
         say("model.network", format!("{network:?}"), why);
@@ -204,7 +204,7 @@ impl Suiting<'_> {
             say("evaluation.images", "0".into(), "likelihoods by annealing take hours with convolutions");
         }
         let (samples, why) = match held_out {
-            0..100 => (0, "FID says nothing with fewer than 100 test pictures"),
+            0..100 => (0, "FID is meaningless with fewer than 100 test pictures"),
             n => (n.min(1_000), "samples for FID, as many as test pictures, up to 1000"),
         };
         say("evaluation.samples", samples.to_string(), why);
@@ -228,7 +228,7 @@ impl Suiting<'_> {
     fn why_side(&self) -> String {
         let Survey { count, side, .. } = *self.survey;
         match side {
-            64.. if count < 1_000 => "fewer than 1000 pictures do not teach more detail".into(),
+            64.. if count < 1_000 => "fewer than 1000 pictures do not support more detail".into(),
             _ => format!("their short side is {side}"),
         }
     }

@@ -58,7 +58,7 @@ pub(super) fn reconstruction(
     let row = |name: String, estimate| Row::new(&name, estimate, seeds).unit("grey levels of 255");
     Ok(vec![
         row(format!("reconstruction error per pixel (RMSE) of {images}"), found.error),
-        row("the same if each were the mean training image".into(), found.of_mean),
+        row("the same, if each reconstruction were the mean training image".into(), found.of_mean),
     ])
 }
 
@@ -97,7 +97,7 @@ pub(super) fn fid(
 ) -> Result<(Vec<Row>, Vec<String>), Error> {
     if Inception::home().is_err() {
         let why =
-            "FID was not measured: Inception's weights are not here; get them with `minvel data fetch inception`.";
+            "FID was not measured: Inception's weights are not on this machine; run `minvel data fetch inception`.";
         return Ok((vec![], vec![why.into()]));
     }
     let judge = || -> Result<Box<dyn Features>, Error> {
@@ -120,6 +120,7 @@ pub(super) fn fid(
     })?;
     let against = distances.first().map_or(0, |d| d.reference);
     let name = format!("FID (Inception), {samples} samples against {against} test images");
-    let few = "FID is larger the fewer the images: compare only distances of as many, as `minvel fid` measures them.";
+    let few = "FID grows as the number of images falls: compare only distances of equally many images, as `minvel \
+               fid` measures them.";
     Ok((vec![Row::new(&name, Fid::across(&distances), distances.len())], vec![few.into()]))
 }

@@ -114,7 +114,7 @@ impl Table {
             for other in self.values.iter().filter(|v| v.place.dimension == dimension && v.place != ours.place) {
                 let (title, than) = (ours.place.title(), other.place.title());
                 let difference = ours.nll() - other.nll();
-                rows.push(self.row(&format!("−log p(x), {title} less {than}"), difference).claim(
+                rows.push(self.row(&format!("−log p(x), {title} minus {than}"), difference).claim(
                     &format!("{title} is better than {than}"),
                     Rule::SurelyBelow { limit: 0.0, sigmas: SURELY },
                 ));
@@ -131,7 +131,7 @@ impl Table {
         if dimension == 32 {
             let pair = (self.find("explicit", "euclidean", 32), self.find("explicit", "sphere", 32));
             if let (Some(flat), Some(round)) = pair {
-                let name = "−log p(x), explicit euclidean 32 less explicit sphere 32";
+                let name = "−log p(x), explicit euclidean 32 minus explicit sphere 32";
                 rows.push(self.row(name, flat.nll() - round.nll()).claim(
                     "explicit sphere loses to explicit euclidean at 32",
                     Rule::SurelyBelow { limit: 0.0, sigmas: SURELY },
@@ -146,7 +146,8 @@ impl Table {
         let entry = |v: &Value| (v.place.title(), v.place.method(), v.nll(), v.place.paper());
         let plot = beside_paper("−log p(x) of test digits (nats)", self.values.iter().map(entry));
         let caption = format!(
-            "Table `{}`: −log p(x) of each cell and, below it, the paper's; whiskers are 95 % intervals of the mean over seeds.",
+            "Table `{}`: −log p(x) of each model and, below it, the paper's; whiskers are 95 % intervals of the mean \
+             over seeds.",
             self.version.name()
         );
         Figure::new(&format!("table-{}", self.version.name()), &caption, plot)
