@@ -74,9 +74,7 @@ impl<R> Beside<'_, R> {
     fn result(self) -> Result<R, Trouble> {
         match self {
             Beside::Begun(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Beside::Refused(why) => {
-                Err(Trouble::failed(format!("a thread that works for the GPU cannot start: {why}")))
-            }
+            Beside::Refused(why) => Err(Trouble::failed(format!("a thread for the GPU cannot start: {why}"))),
         }
     }
 }

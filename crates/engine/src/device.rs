@@ -130,7 +130,8 @@ impl DeviceError {
 
     /// The CPU's memory does not suffice for so many bytes (none: more than can be counted).
     pub(crate) fn no_room(bytes: Option<usize>) -> Self {
-        let size = bytes.map_or("more memory than there can be".to_string(), |b| format!("{} MB", b.div_ceil(1 << 20)));
+        let size =
+            bytes.map_or("more memory than can be addressed".to_string(), |b| format!("{} MB", b.div_ceil(1 << 20)));
         let what = format!("out of memory: the program asks for {size}; use fewer replicas or rows");
         Self::new(DeviceErrorKind::OutOfMemory, what)
     }
@@ -167,7 +168,7 @@ impl BadIndex {
         }
         Err(DeviceError::new(
             DeviceErrorKind::Index,
-            format!("gather: index {index} is outside 0..{len}; check the inputs that hold or make indices"),
+            format!("gather: index {index} is outside 0..{len}; check the inputs that contain or produce indices"),
         ))
     }
 }
@@ -207,6 +208,6 @@ fn usable(_: usize) -> Result<(), DeviceError> {
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn without() -> DeviceError {
     DeviceError::unavailable(
-        "this minvel was built without its feature `cuda`; build it with it, or compute on the CPU",
+        "this build of minvel has no GPU support; build it with the feature `cuda`, or use the CPU",
     )
 }

@@ -95,7 +95,7 @@ impl<'g> Expr<'g> {
     pub fn expand(self, axis: isize) -> Expr<'g> {
         let mut dims = self.shape().dims;
         let at = if axis < 0 { axis + 1 + dims.len() as isize } else { axis };
-        assert!((0..=dims.len() as isize).contains(&at), "expand: no place {axis} in {}", self.shape());
+        assert!((0..=dims.len() as isize).contains(&at), "expand: axis {axis} is out of range for {}", self.shape());
         dims.insert(at as usize, 1);
         self.reshape(dims)
     }
@@ -124,8 +124,8 @@ impl<'g> Expr<'g> {
     pub fn slice(self, axis: isize, start: usize, len: usize) -> Expr<'g> {
         let shape = self.shape();
         let axis = shape.axis("slice", axis);
-        let inside = start.checked_add(len).is_some_and(|end| end <= shape.dims[axis]) && len > 0;
-        assert!(inside, "slice: {len} entries from {start} on of axis {axis} of {shape}");
+        let end = start.saturating_add(len);
+        assert!(len > 0 && end <= shape.dims[axis], "slice: {start}..{end} is empty or outside axis {axis} of {shape}");
         let mut dims = shape.dims.clone();
         dims[axis] = len;
         self.graph.push(Op::Slice { axis, start }, &[self], shape.with_dims(dims))

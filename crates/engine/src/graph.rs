@@ -60,7 +60,7 @@ impl Graph {
             assert!(std::ptr::eq(a.graph, self), "{}: an argument belongs to another graph", op.name());
         }
         for a in args.iter().skip(usize::from(op == Op::Gather)) {
-            assert!(!a.is_bytes(), "{}: {a:?} is bytes, which are read by gather alone", op.name());
+            assert!(!a.is_bytes(), "{}: {a:?} is bytes, which only gather can read", op.name());
         }
         let args: Vec<Id> = args.iter().map(|a| a.id).collect();
         if let Some(id) = simplify::rewrite(self, &op, &args, &shape) {
@@ -74,9 +74,9 @@ impl Graph {
         // Fields of a shape are public: here every value passes, whoever made its shape.
         let node = Node { shape: node.shape.checked(), ..node };
         if let Op::Random(draw, _) = node.op {
-            assert!(draw.items() != Some(0), "random: {draw:?} permutes nothing");
+            assert!(draw.items() != Some(0), "random: {draw:?} has nothing to permute");
             let counted = [node.shape.features(), node.shape.rows.unwrap_or(1)].iter().all(|&n| n < 1 << 32);
-            assert!(counted, "random: {} has more rows or features than random numbers are counted by", node.shape);
+            assert!(counted, "random: {} has too many rows or features", node.shape);
         }
         if let Some(&id) = self.index.borrow().get(&node) {
             return self.at(id);

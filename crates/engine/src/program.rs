@@ -73,14 +73,14 @@ impl Graph {
         updates: &[(Expr, Expr)],
         options: &Options,
     ) -> Result<Program<T>, DeviceError> {
-        assert!(options.replicas > 0, "compile: at least one replica");
+        assert!(options.replicas > 0, "compile: at least one replica is needed");
         let tile = options.tile;
         assert!(
             tile.is_multiple_of(16) && tile <= MAX_TILE,
-            "compile: a tile of {tile} rows is not 16, 32, … {MAX_TILE}"
+            "compile: a tile must have 16, 32, … {MAX_TILE} rows, not {tile}"
         );
         for value in outputs.iter().chain(updates.iter().map(|(_, value)| value)) {
-            assert!(!value.is_bytes(), "compile: {value:?} is bytes, which are read by gather alone");
+            assert!(!value.is_bytes(), "compile: {value:?} is bytes, which only gather can read");
         }
         for (variable, value) in updates {
             let node = variable.node();
@@ -88,7 +88,7 @@ impl Graph {
                 matches!(node.op, Op::Variable(_)),
                 "compile: {variable:?} is not a variable and cannot be updated"
             );
-            assert!(node.shape == value.shape(), "compile: {variable:?} cannot become {value:?}");
+            assert!(node.shape == value.shape(), "compile: {variable:?} cannot be updated with {value:?}");
         }
         limits::check(self, outputs, updates, options.replicas)?;
         match options.device {

@@ -62,14 +62,14 @@ fn the_interpreter_reads_bytes_as_compiled_programs_do() {
 }
 
 #[test]
-#[should_panic(expected = "read by gather alone")]
+#[should_panic(expected = "which only gather can read")]
 fn bytes_are_not_computed_with() {
     let g = Graph::new();
     let _ = g.input_bytes("images", [COUNT, WIDTH]).tanh();
 }
 
 #[test]
-#[should_panic(expected = "read by gather alone")]
+#[should_panic(expected = "which only gather can read")]
 fn bytes_are_no_output() {
     let g = Graph::new();
     g.compile::<f32>(&[g.input_bytes("images", [COUNT, WIDTH])], &[], &Options::default());

@@ -120,7 +120,7 @@ fn a_step_of_two_updates_is_two_programs_one_after_the_other() {
 }
 
 #[test]
-#[should_panic(expected = "cannot stand for")]
+#[should_panic(expected = "cannot replace")]
 fn another_shape_is_refused() {
     let g = Graph::new();
     let (w, b) = (g.variable("w", [3, 2]), g.variable("b", [2]));

@@ -149,7 +149,7 @@ impl<'g> Particles<'g> {
         if !without_itself {
             return w;
         }
-        assert!(count > 1, "particles: one alone sees no others");
+        assert!(count > 1, "particles: at least two are needed");
         let index = g.table(&(0..count).map(|i| i as f64).collect::<Vec<_>>(), [count]);
         let other = 1.0 - index.distribute().expand(-1).equal(index);
         match self.weights {

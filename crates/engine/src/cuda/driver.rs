@@ -16,8 +16,8 @@ fn check(what: &str, status: CUresult) -> Result<(), Trouble> {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(Trouble::new(
             DeviceErrorKind::OutOfMemory,
             format!(
-                "the GPU is out of memory ({what}); use fewer rows or replicas, free the GPU, or compute on another one or \
-                 on the CPU"
+                "the GPU is out of memory ({what}); use fewer rows or replicas, free GPU memory, or use another GPU \
+                 or the CPU"
             ),
         )),
         other => {
@@ -28,7 +28,7 @@ fn check(what: &str, status: CUresult) -> Result<(), Trouble> {
                 if text.is_null() { "unknown error".into() } else { CStr::from_ptr(text).to_string_lossy() }
             };
             Err(Trouble::failed(format!(
-                "the GPU failed ({what}): {text}; start again, on another GPU or on the CPU if it fails once more"
+                "the GPU failed ({what}): {text}; run again, and if it fails again, use another GPU or the CPU"
             )))
         }
     }
@@ -78,15 +78,18 @@ fn start() -> Result<(), Trouble> {
             unsafe {
                 if !sys::is_culib_present() {
                     return Err(Trouble::unavailable(
-                        "there is no NVIDIA driver (libcuda was not found); install one, or compute on the CPU",
+                        "no NVIDIA driver was found (no libcuda); install one, or use the CPU",
                     ));
                 }
-                if let Some(name) = FUNCTIONS.iter().find(|name| sys::culib().get::<*const ()>(name.as_bytes()).is_err()) {
+                if let Some(name) =
+                    FUNCTIONS.iter().find(|name| sys::culib().get::<*const ()>(name.as_bytes()).is_err())
+                {
                     return Err(Trouble::unavailable(format!(
-                        "the NVIDIA driver is too old (libcuda has no {name}); install CUDA 12 or newer, or compute on the CPU"
+                        "the NVIDIA driver is too old (libcuda has no {name}); install CUDA 12 or newer, or use the \
+                         CPU"
                     )));
                 }
-                check("starting the driver (is there a card, and may this user open it?)", sys::cuInit(0))
+                check("starting the driver (is there a GPU, and may this user access it?)", sys::cuInit(0))
                     .map_err(|why| Trouble::unavailable(why.to_string()))
             }
         })
@@ -99,7 +102,7 @@ pub fn cards() -> Result<Vec<Card>, Trouble> {
     let (mut count, mut version) = (0, 0);
     // SAFETY: the driver is started; the pointers are valid.
     unsafe {
-        check("counting cards", sys::cuDeviceGetCount(&mut count))?;
+        check("counting GPUs", sys::cuDeviceGetCount(&mut count))?;
         check("asking for the version", sys::cuDriverGetVersion(&mut version))?;
     }
     (0..count).map(|index| card(index, (version / 1000, version % 1000 / 10))).collect()
@@ -111,9 +114,9 @@ fn card(index: c_int, driver: (i32, i32)) -> Result<Card, Trouble> {
     let (mut device, mut memory, mut major, mut minor) = (0, 0, 0, 0);
     // SAFETY: the driver is started, `index` is below the count, and all pointers are valid.
     unsafe {
-        check("opening a card", sys::cuDeviceGet(&mut device, index))?;
+        check("opening a GPU", sys::cuDeviceGet(&mut device, index))?;
         check("naming a card", sys::cuDeviceGetName(name.as_mut_ptr(), 127, device))?;
-        check("measuring a card", sys::cuDeviceTotalMem_v2(&mut memory, device))?;
+        check("querying a GPU", sys::cuDeviceTotalMem_v2(&mut memory, device))?;
         check("asking", sys::cuDeviceGetAttribute(&mut major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device))?;
         check("asking", sys::cuDeviceGetAttribute(&mut minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device))?;
         let name = CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned();
@@ -127,13 +130,13 @@ pub(super) fn find(index: usize) -> Result<Card, Trouble> {
     let count = cards.len();
     let card = cards.into_iter().nth(index).ok_or_else(|| {
         Trouble::unavailable(format!(
-            "there is no card cuda:{index}: this machine has {count}; `minvel devices` lists them"
+            "there is no GPU cuda:{index}: this machine has {count}; `minvel devices` lists them"
         ))
     })?;
     if card.capability.0 < 8 {
         let (major, minor) = card.capability;
         return Err(Trouble::unavailable(format!(
-            "{} has compute capability {major}.{minor}; minvel needs 8.0 or newer: compute on the CPU",
+            "{} has compute capability {major}.{minor}, but minvel needs 8.0 or newer; use the CPU",
             card.name
         )));
     }
@@ -164,8 +167,8 @@ impl Gpu {
         let (mut device, mut context) = (0, std::ptr::null_mut());
         // SAFETY: the driver is started and the card exists.
         unsafe {
-            check("opening the card", sys::cuDeviceGet(&mut device, index as c_int))?;
-            check("using the card", sys::cuDevicePrimaryCtxRetain(&mut context, device))?;
+            check("opening the GPU", sys::cuDeviceGet(&mut device, index as c_int))?;
+            check("using the GPU", sys::cuDevicePrimaryCtxRetain(&mut context, device))?;
         }
         let gpu = Arc::new(Gpu { card, context });
         gpu.enter()?;
@@ -176,7 +179,7 @@ impl Gpu {
     /// Makes the card current in this thread.
     pub fn enter(&self) -> Result<(), Trouble> {
         // SAFETY: the context is retained for as long as the process runs.
-        check("using the card", unsafe { sys::cuCtxSetCurrent(self.context) })
+        check("using the GPU", unsafe { sys::cuCtxSetCurrent(self.context) })
     }
 }
 
@@ -195,7 +198,7 @@ impl Memory {
         let mut address = 0;
         // SAFETY: the card is current; the pointer is valid.
         let got = unsafe { sys::cuMemAlloc_v2(&mut address, bytes) };
-        check(&format!("asking for {} MB", bytes.div_ceil(1 << 20)), got)?;
+        check(&format!("allocating {} MB", bytes.div_ceil(1 << 20)), got)?;
         let memory = Memory { gpu: gpu.clone(), address, bytes }; // from here on it is freed, whatever happens
         // SAFETY: the memory set is the memory got. Clearing is waited for: our streams do not wait for the one that it is done
         // in, so that what they write meanwhile would be cleared too.
@@ -221,7 +224,7 @@ impl Memory {
         // where cards read the memory of processes themselves), so the copy is waited for while `values` is borrowed; if waiting fails
         // the card is lost, and reads no more.
         let copied = unsafe { sys::cuMemcpyHtoDAsync_v2(to, values.as_ptr().cast(), size_of_val(values), stream.raw) };
-        check("copying to the card", copied)?;
+        check("copying to the GPU", copied)?;
         turn.wait()
     }
 
@@ -235,7 +238,7 @@ impl Memory {
             let bytes = done.min(all - done);
             // SAFETY: source and target are ours, lie within the range that was checked, and do not overlap.
             let status = unsafe { sys::cuMemcpyDtoDAsync_v2(start + done as u64, start, bytes, stream.raw) };
-            check("copying on the card", status)?;
+            check("copying on the GPU", status)?;
             done += bytes;
         }
         Ok(())
@@ -250,7 +253,7 @@ impl Memory {
         // target; if waiting fails the card is lost, and writes no more.
         let copied =
             unsafe { sys::cuMemcpyDtoHAsync_v2(values.as_mut_ptr().cast(), from, len * size_of::<T>(), stream.raw) };
-        check("copying from the card", copied)?;
+        check("copying from the GPU", copied)?;
         turn.wait()?;
         Ok(values)
     }

@@ -34,7 +34,7 @@ impl Nvrtc {
         FOUND.get_or_init(Self::load).as_ref().map_err(|what| {
             Trouble::unavailable(format!(
                 "NVIDIA's run-time compiler (libnvrtc) cannot be used: {what}; install the CUDA toolkit or the \
-                 `nvidia-cuda-nvrtc` package and put its folder into LD_LIBRARY_PATH, or compute on the CPU"
+                 `nvidia-cuda-nvrtc` package and add its folder to LD_LIBRARY_PATH, or use the CPU"
             ))
         })
     }
@@ -106,7 +106,7 @@ impl Nvrtc {
                 let mut bytes = if sized == 0 { vec![0u8; length] } else { vec![] };
                 match if sized == 0 { text(program, bytes.as_mut_ptr().cast()) } else { sized } {
                     0 => Ok(bytes),
-                    status => Err(format!("NVRTC does not give its result (status {status})")),
+                    status => Err(format!("NVRTC returned no result (status {status})")),
                 }
             };
             let mut program: Program = std::ptr::null_mut();
@@ -122,7 +122,7 @@ impl Nvrtc {
                 let log = fetch(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0").unwrap_or_default();
                 let log =
                     CStr::from_bytes_until_nul(&log).map_or_else(|_| String::new(), |l| l.to_string_lossy().into());
-                Err(format!("a generated kernel does not compile (a defect of minvel, status {status}):\n{log}"))
+                Err(format!("a generated kernel does not compile (a bug in minvel, status {status}):\n{log}"))
             };
             destroy(&mut program);
             result

@@ -160,7 +160,7 @@ fn too_large(what: &str) -> Trouble {
     let kind = DeviceErrorKind::OutOfMemory;
     Trouble::new(
         kind,
-        format!("{what} is more than a GPU can count here; use fewer rows or replicas, or compute on the CPU"),
+        format!("{what} is too large to be indexed on the GPU; use fewer rows or replicas, or use the CPU"),
     )
 }
 

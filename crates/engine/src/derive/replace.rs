@@ -28,7 +28,7 @@ pub fn replace<'g>(ys: &[Expr<'g>], by: &[(Expr<'g>, Expr<'g>)]) -> Vec<Expr<'g>
     let depends = dependents(graph, &on, last, false);
     let mut new: Vec<Id> = (0..=last).collect();
     for &(x, value) in by {
-        assert!(x.shape() == value.shape(), "replace: {} cannot stand for {}", value.shape(), x.shape());
+        assert!(x.shape() == value.shape(), "replace: {} cannot replace {}", value.shape(), x.shape());
         assert!(!simplify::may_vanish(x), "replace: {x:?} may be simplified away; build from `x.pin()` instead");
         if x.id <= last {
             new[x.id as usize] = value.id;

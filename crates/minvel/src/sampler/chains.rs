@@ -64,7 +64,7 @@ impl Chains {
         sampler: &dyn Sampler,
         energy: EnergyOf<'_, 'g>,
     ) -> Result<Walk<T>, DeviceError> {
-        assert!(self.count > 0 && self.draws > 0 && self.thin > 0, "chains: {self:?} draws nothing");
+        assert!(self.count > 0 && self.draws > 0 && self.thin > 0, "chains: {self:?} draws no samples");
         let options = Options { replicas: self.replicas, threads: self.threads, ..Options::default() };
         let (rows, m) = (self.count, sampler.manifold().ambient());
         let spot = Spot {
