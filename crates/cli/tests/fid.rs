@@ -83,7 +83,7 @@ fn what_cannot_be_compared_is_refused_before_any_work() {
     refused(&["missing", "empty"], "missing: is not there");
     refused(&["empty", "empty"], "empty: has no PNG or JPEG files");
     refused(&["notes.txt", "empty"], "notes.txt: is neither a folder of images nor an .npz file");
-    refused(&["broken.npz", "broken.npz"], "broken.npz: is damaged or no NPZ file");
+    refused(&["broken.npz", "broken.npz"], "broken.npz: is damaged or not an NPZ file");
     refused(&["cifar10:train", "cifar10:test"], "`cifar10` is not on this machine");
     refused(&["mnist:none", "mnist:test"], "there are no images `mnist:none`");
     refused(&["broken.npz", "--save", "out.csv"], "out.csv: statistics are written as .npz");

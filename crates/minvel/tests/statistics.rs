@@ -85,7 +85,7 @@ fn files_that_are_no_statistics_or_do_not_compare_are_refused() {
     let said = || Statistics::read(&path).unwrap_err().to_string();
     let array = |shape: &[usize], values: &[f64]| Array { shape: shape.to_vec(), values: values.to_vec() };
     std::fs::write(&path, b"nothing").unwrap();
-    assert!(said().contains("s.npz: is damaged or no NPZ file"), "{}", said());
+    assert!(said().contains("s.npz: is damaged or not an NPZ file"), "{}", said());
     npz::write(&path, &[("mu", array(&[1], &[0.0]))]).unwrap();
     assert!(said().contains("no array `sigma`"), "{}", said());
     npz::write(&path, &[("mu", array(&[2], &[0.0; 2])), ("sigma", array(&[2, 1], &[0.0; 2]))]).unwrap();

@@ -238,7 +238,7 @@ fn column_order(shape: &[usize], fortran: bool) -> Vec<usize> {
 /// Reads an NPZ file: the array asked for, its only one, or all of one axis as columns.
 pub(super) fn read_npz(path: &Path, wanted: Option<&str>) -> Result<Table, Error> {
     let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
-    let damaged = |e: zip::result::ZipError| Error::content(path, format!("is damaged or no NPZ file ({e})"));
+    let damaged = |e: zip::result::ZipError| Error::content(path, format!("is damaged or not an NPZ file ({e})"));
     let mut archive = zip::ZipArchive::new(BufReader::new(file)).map_err(damaged)?;
     let mut meter = Meter::new();
     let names: Vec<String> =

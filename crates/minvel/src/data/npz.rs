@@ -30,7 +30,7 @@ impl<'a> Npz<'a> {
     /// Opens a file.
     pub fn open(path: &'a Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
-        let damaged = |e: ZipError| Error::content(path, format!("is damaged or no NPZ file ({e})"));
+        let damaged = |e: ZipError| Error::content(path, format!("is damaged or not an NPZ file ({e})"));
         Ok(Npz { path, archive: zip::ZipArchive::new(BufReader::new(file)).map_err(damaged)? })
     }
 
