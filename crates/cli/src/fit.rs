@@ -6,7 +6,7 @@ use crate::{Failure, place};
 use clap::Args;
 use minvel::data::{Dataset, LEAST_ROWS, Layout, Request, Units, locate};
 use minvel::experiment::Config;
-use minvel::fit::{Fit, Folder, Settings, Summary};
+use minvel::fit::{Fit, Folder, Settings, Summary, model_in_words};
 use minvel::report::{Versions, format};
 use minvel::{Device, Error, file};
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,9 @@ use std::time::Duration;
 /// Learn a normalised density from a file of directions, locations, angles, rotations or vectors.
 ///
 /// Reads CSV, TSV (any delimiter, comments, gzip), Parquet, NPY and NPZ. What the file does not say and you do not say is
-/// guessed only where one reading fits, and said; otherwise the program asks. Rows are split 80/10/10: learnt from, stopped
-/// by, tested with. The folder then holds the model, a report with figures, and the score of the test rows beside a
+/// guessed only where one reading fits, and said; otherwise the program asks. From 2000 rows on they are split 80/10/10 into
+/// training, validation and test rows; fewer are scored by repeated cross-validation, and the model is refitted on all of
+/// them. The folder then holds the model, a report with figures, and the score of the test rows beside a
 /// uniform law, a kernel density and a mixture.
 #[derive(Args)]
 #[command(after_help = "\
@@ -213,7 +214,7 @@ fn prepare(arguments: &Arguments) -> Result<(Folder, Asked, Config, Dataset), Er
 fn read(path: &Path, reading: &Reading, distinct: bool) -> Result<Dataset, Error> {
     let dataset = Dataset::read(path, &reading.request()?)?;
     let dataset = if distinct { dataset.without_repeats() } else { dataset };
-    match dataset.rows() {
+    match dataset.distinct_rows() {
         LEAST_ROWS.. => Ok(dataset),
         rows => Err(Error::content(path, format!("has {rows} different rows: at least {LEAST_ROWS} are needed"))),
     }
@@ -233,19 +234,19 @@ fn resumed(folder: &Path) -> Result<(Folder, Asked, Config, Dataset), Error> {
 
 /// The outcome in a few lines.
 fn text(summary: &Summary, folder: &Folder) -> String {
-    let [train, validation, test] = summary.split;
     let mut out = format!("{}\n", summary.data.coordinates);
     out += &format!(
-        "{} rows ({} distinct): {train} to learn from, {validation} to stop by, {test} to test with\n",
-        summary.rows, summary.distinct_rows
+        "{} rows ({} distinct): {}\nmodel: {}\n",
+        summary.rows,
+        summary.distinct_rows,
+        summary.procedure,
+        model_in_words(summary)
     );
-    out += &format!("\n{}", crate::evaluate::scores("test NLL (nats, lower is better)", &summary.evaluation));
-    out += &format!(
-        "\nlog Z {} ({}); share of the correction {}; Stein test p = {:.3}\n",
-        summary.log_z, summary.partition.method, summary.share, summary.evaluation.goodness.p_value
-    );
+    let title = format!("{} (nats, lower is better)", summary.procedure.score());
+    out += &format!("\n{}", crate::evaluate::scores(&title, &summary.evaluation));
+    out += &format!("\nlog Z {}; Stein test p = {:.3}\n", summary.log_z, summary.evaluation.goodness.p_value);
     for warning in &summary.warnings {
-        out += &format!("mind: {warning}\n");
+        out += &format!("warning: {warning}\n");
     }
     out += &format!("{}. Report: {}\n", format::duration(summary.seconds), folder.0.join("report.html").display());
     out

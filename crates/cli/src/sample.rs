@@ -40,19 +40,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match arguments.json {
         true => {
             let all = serde_json::json!({
-                "rows": arguments.number, "acceptance": drawn.acceptance, "moved": drawn.moved,
-                "importance_efficiency": model.log_z().efficiency, "out": arguments.out,
+                "rows": arguments.number, "acceptance": drawn.acceptance, "moved": drawn.moved, "out": arguments.out,
             });
             say!("{all}");
         }
         false => {
-            say!(
-                "{} points; acceptance {:.2}, {:.1} % of the chains moved; importance weights {:.0} % efficient",
-                arguments.number,
-                drawn.acceptance,
-                100.0 * drawn.moved,
-                100.0 * model.log_z().efficiency
-            );
+            let how = match model.share() {
+                0.0 => "independent draws of the kernels, exact".to_string(),
+                _ => format!("acceptance {:.2}, {:.1} % of the chains moved", drawn.acceptance, 100.0 * drawn.moved),
+            };
+            say!("{} points; {how}", arguments.number);
             say!("Written: {}", arguments.out.display());
         }
     }

@@ -49,7 +49,7 @@ pub use images::{Images, Labelled, intensities};
 pub use layout::{Layout, Units};
 pub(crate) use npy::half;
 pub use picture::Picture;
-pub use split::{Split, distinct_rows, leaked_share};
+pub use split::{Split, distinct_rows, folds, leaked_share};
 pub(crate) use table::hexadecimal;
 pub use table::{Column, Options, Table};
 pub use write::{append_columns, check_name, write_table};

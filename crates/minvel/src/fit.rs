@@ -9,12 +9,16 @@
 //! **Checked by** tests/fit.rs.
 
 mod correction;
+mod crossvalidation;
 mod evaluation;
+mod few;
 mod folder;
 mod keep;
 mod model;
 mod pages;
 mod partition;
+mod procedure;
+mod quadrature;
 mod settings;
 mod standard;
 
@@ -22,6 +26,7 @@ pub use correction::Curve;
 pub use evaluation::{Baseline, Evaluation, Fitness};
 pub use folder::{Fit, Folder, Summary};
 pub use model::{Drawn, History, Model};
-pub use pages::{density_figures, look};
+pub use pages::{density_figures, look, model_in_words};
 pub use partition::LogZ;
-pub use settings::{Geometry, Goal, Learning, Network, Partition, Settings};
+pub use procedure::{Outcome, Procedure};
+pub use settings::{Few, Geometry, Goal, Learning, Network, Partition, Settings};

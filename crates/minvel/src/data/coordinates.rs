@@ -1,6 +1,5 @@
 //! Coordinates: which columns of a table are a point of which manifold, and in which form.
 
-use super::dataset::LEAST_ROWS;
 use super::guess::{is_bearing, is_geographic};
 use super::layout::{BAD_LATITUDE, BAD_LONGITUDE, Layout, Units, spaces_of, wrap};
 use super::table::{Column, Table};
@@ -11,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::f64::consts::{PI, TAU};
 use std::fmt;
 use std::sync::Arc;
+
+/// Rows from which the range of angles says something about their unit.
+const TELLING: usize = 30;
 
 /// How rows of a table are points of a manifold: all that `score` needs to read other files, and `sample` to write some.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,7 +160,7 @@ impl Coordinates {
         let Some((largest, k)) = angular.map(size).max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(None) };
         let (label, rows) = (table.label(chosen[k]), table.rows());
         Ok(match self.units {
-            Some(Units::Degrees) if largest <= PI && rows >= LEAST_ROWS => Some(format!(
+            Some(Units::Degrees) if largest <= PI && rows >= TELLING => Some(format!(
                 "the model takes degrees, but all angles lie within ±π (the largest, of {label}, is {largest}): if they are \
                  radians, convert them"
             )),

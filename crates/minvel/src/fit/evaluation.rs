@@ -90,21 +90,33 @@ impl Fitness {
             return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
         }
         let (scores, standard) = model.scores(points, desk);
+        Self::of_scores(model, &standard, &scores, seed, desk)
+    }
+
+    /// Of rows in standard units with these gradients of log p.
+    pub(super) fn of_scores(
+        model: &Model,
+        standard: &[f64],
+        scores: &[f64],
+        seed: u64,
+        desk: &Desk,
+    ) -> Result<Self, Error> {
         let plan = TestPlan { seed, threads: desk.threads(), ..TestPlan::default() };
         let Goodness { statistic, p_value, points, .. } =
-            goodness_of_fit(&**model.manifold(), &standard, &scores, &plan)?;
+            goodness_of_fit(&**model.manifold(), standard, scores, &plan)?;
         Ok(Fitness { statistic, p_value, points })
     }
 }
 
 /// A method, for its colour, and its density.
-type Compared = (&'static str, Box<dyn Density>);
+pub(super) type Compared = (&'static str, Box<dyn Density>);
 
 /// The baselines, in standard units.
-fn densities(model: &Model, seed: u64, desk: &Desk) -> Result<Vec<Compared>, Error> {
+pub(super) fn densities(model: &Model, seed: u64, desk: &Desk) -> Result<Vec<Compared>, Error> {
     let manifold = &**model.manifold();
     let m = manifold.ambient();
-    let centres = model.kernels().points();
+    let bump = Bump::new(manifold)?;
+    let centres = &bump.outwards(model.kernels().points());
     let threads = desk.threads();
     let mut all: Vec<Compared> = vec![];
     if let Some(uniform) = Uniform::new(manifold) {
@@ -112,7 +124,7 @@ fn densities(model: &Model, seed: u64, desk: &Desk) -> Result<Vec<Compared>, Err
     }
     desk.begin("baselines", 2, 0);
     let search = Search { seed, threads, ..Search::default() };
-    let (kernel, _) = KernelDensity::cross_validated(Bump::new(manifold)?, centres, None, &search);
+    let (kernel, _) = KernelDensity::cross_validated(bump, centres, None, &search);
     all.push(("kde", Box::new(kernel)));
     desk.advance(1, "kernel density");
     let (mut to_fit, mut to_choose) = (vec![], vec![]);

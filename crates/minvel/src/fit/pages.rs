@@ -59,8 +59,8 @@ fn ranking(summary: &Summary) -> Figure {
     let own = Entry::new("minvel", "model", summary.evaluation.test_nll);
     let others = summary.evaluation.baselines.iter().map(|b| Entry::new(&b.name, &b.method, b.nll));
     let entries = std::iter::once(own).chain(others).collect();
-    let x = Axis::linear("negative log-likelihood of test rows (nats; lower is better)");
-    let caption = "Held-out scores with 95 % intervals over the test rows; the numbers have ± one standard error.";
+    let x = Axis::linear("negative log-likelihood of held-out rows (nats; lower is better)");
+    let caption = "Held-out scores with 95 % intervals; the numbers have ± one standard error.";
     Figure::new("scores", caption, Plot::Ranking(Ranking { title: summary.data.file.clone(), x, entries }))
 }
 
@@ -83,18 +83,30 @@ fn curves(summary: &Summary) -> Option<Figure> {
     Some(Figure::new("learning", caption, Plot::Lines(plot)))
 }
 
+/// What the model is made of.
+pub fn model_in_words(summary: &Summary) -> String {
+    let (centres, rows) = (summary.centres, summary.procedure.fitted_rows());
+    let part = if centres < rows { format!("{centres} of {rows} training rows") } else { format!("{centres} rows") };
+    if summary.share == 0.0 {
+        return format!("kernels on {part}, without correction");
+    }
+    let Summary { share, seeds, partition, .. } = summary;
+    format!("kernels on {part}, corrected by {share} of the mean of {seeds} networks; log Z: {}", partition.method)
+}
+
 /// All of it as a report.
 pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, figures: Vec<Figure>) -> Report {
     let evaluation = &summary.evaluation;
     // the networks are parts of one model: errors are those of its test rows, not a scatter over seeds
     let row = |name: &str, estimate: Estimate, unit: &str| Row::new(name, estimate, 1).unit(unit);
     let plain = |name: &str, value: f64| Row::new(name, Estimate::exact(value), 1);
+    let score = summary.procedure.score();
     let mut rows = vec![
-        row("test NLL", evaluation.test_nll, "nats"),
-        row("test NLL of the kernels without correction", evaluation.kernels_nll, "nats"),
+        row(score, evaluation.test_nll, "nats"),
+        row(&format!("{score} of the kernels without correction"), evaluation.kernels_nll, "nats"),
     ];
     for b in &evaluation.baselines {
-        rows.push(row(&format!("test NLL, {}", b.name), b.nll, "nats"));
+        rows.push(row(&format!("{score}, {}", b.name), b.nll, "nats"));
         rows.push(row(&format!("minvel less {}, row by row", b.name), b.difference, "nats"));
     }
     rows.extend([
@@ -102,17 +114,14 @@ pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, 
         plain("p-value of the kernel Stein test", evaluation.goodness.p_value),
         plain("rows", summary.rows as f64),
         plain("distinct rows", summary.distinct_rows as f64),
+        plain("rows that the kernels stand on", summary.centres as f64),
         plain("share of test rows that repeat a training row", summary.leaked_share),
         plain("share of the correction", summary.share),
     ]);
-    let [train, validation, test] = summary.split;
     let mut notes = vec![
         format!("Data: {}; {}.", summary.data.file, summary.data.coordinates),
-        format!("Rows: {train} to learn from, {validation} to stop by, {test} to test with, looked at once."),
-        format!(
-            "Model: kernels on {train} points, corrected by {} of the mean of {} networks; log Z: {}.",
-            summary.share, summary.seeds, summary.partition.method
-        ),
+        format!("Rows: {}.", summary.procedure),
+        format!("Model: {}.", model_in_words(summary)),
     ];
     notes.extend(summary.data.guesses.iter().map(|g| format!("Guessed: {g}.")));
     notes.extend(summary.warnings.iter().map(|w| format!("Mind: {w}")));

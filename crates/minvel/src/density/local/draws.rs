@@ -23,6 +23,9 @@ impl LocalKernels {
             z.iter_mut().for_each(|z| *z = stream.normal());
             match family.kind {
                 Kind::Uniform => self.uniform(&mut stream, point),
+                Kind::Natural { kappa } => {
+                    point.copy_from_slice(&self.bump.sample(&self.centres[i * m..][..m], kappa, &mut stream));
+                }
                 Kind::Fixed { width } => {
                     v.iter_mut().zip(&z).for_each(|(v, z)| *v = width * z);
                     self.place(&self.centres[i * m..][..m], &v, point);
@@ -37,35 +40,23 @@ impl LocalKernels {
         points
     }
 
-    /// Tells `each` of every kernel its mass and the points at standard coordinates `z` (n numbers each) about its centre.
-    pub fn spread(&self, z: &[f64], each: &mut dyn FnMut(f64, &[f64])) {
+    /// Appends the points at standard coordinates `z` (n numbers each) of the kernel of a family about centre i.
+    pub fn spread(&self, family: usize, i: usize, z: &[f64], points: &mut Vec<f64>) {
         let (m, n, total) = (self.ambient(), self.dim(), self.centres());
         let mut v = vec![0.0; n];
-        let mut points = vec![0.0; z.len() / n * m];
-        for family in &self.families {
-            for i in 0..total {
-                let centre = &self.centres[i * m..][..m];
-                for (z, point) in z.chunks(n).zip(points.chunks_mut(m)) {
-                    match family.kind {
-                        Kind::Uniform => continue,
-                        Kind::Fixed { width } => v.iter_mut().zip(z).for_each(|(v, z)| *v = width * z),
-                        Kind::Local { shape, factor } => {
-                            self.shapes[shape].multiply(i, total, z, &mut v);
-                            v.iter_mut().for_each(|v| *v *= factor.sqrt());
-                        }
-                    }
-                    self.place(centre, &v, point);
-                }
-                if family.kind != Kind::Uniform {
-                    each(family.share / total as f64, &points);
+        for z in z.chunks(n) {
+            match self.families[family].kind {
+                Kind::Uniform | Kind::Natural { .. } => unreachable!("only normal kernels have standard coordinates"),
+                Kind::Fixed { width } => v.iter_mut().zip(z).for_each(|(v, z)| *v = width * z),
+                Kind::Local { shape, factor } => {
+                    self.shapes[shape].multiply(i, total, z, &mut v);
+                    v.iter_mut().for_each(|v| *v *= factor.sqrt());
                 }
             }
+            let at = points.len();
+            points.resize(at + m, 0.0);
+            self.place(&self.centres[i * m..][..m], &v, &mut points[at..]);
         }
-    }
-
-    /// Share of the uniform law, if it has one.
-    pub fn uniform_share(&self) -> Option<f64> {
-        self.families.iter().find(|f| f.kind == Kind::Uniform).map(|f| f.share)
     }
 
     /// A point of the uniform law of a compact manifold.
