@@ -242,7 +242,7 @@ fn text(summary: &Summary, folder: &Folder) -> String {
         summary.procedure,
         model_in_words(summary)
     );
-    let title = format!("{} (nats, lower is better)", summary.procedure.score());
+    let title = format!("{} (nats)", summary.procedure.score());
     out += &format!("\n{}", crate::evaluate::scores(&title, &summary.evaluation));
     out += &format!("\nlog Z {}; Stein test p = {:.3}\n", summary.log_z, summary.evaluation.goodness.p_value);
     for warning in &summary.warnings {

@@ -28,5 +28,5 @@ pub use folder::{Fit, Folder, Summary};
 pub use model::{Drawn, History, Model};
 pub use pages::{density_figures, look, model_in_words};
 pub use partition::LogZ;
-pub use procedure::{Outcome, Procedure};
+pub use procedure::{Outcome, Procedure, Trial};
 pub use settings::{Few, Geometry, Goal, Learning, Network, Partition, Settings};

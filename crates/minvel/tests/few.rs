@@ -4,7 +4,7 @@ mod support;
 
 use minvel::Manifold;
 use minvel::density::{Bump, Density, KernelDensity, Kind, LocalKernels, LocalSettings};
-use minvel::fit::{Model, Outcome, Procedure, Settings};
+use minvel::fit::{Model, Outcome, Procedure, Settings, Trial};
 use minvel::manifold::{Space, parse};
 use minvel::train::Desk;
 use minvel_engine::random::{Key, Stream};
@@ -44,7 +44,7 @@ fn outcome(manifold: &Arc<dyn Manifold>, points: &[f64], changes: &[&str]) -> Ou
 fn few_rows_are_scored_by_cross_validation_and_all_of_them_make_the_model() {
     let (manifold, points) = bump("sphere:1", 3.0, 60, 1);
     let fit = outcome(&manifold, &points, &[]);
-    assert_eq!(fit.procedure, Procedure::CrossValidation { rows: 60, folds: 10, repeats: 5 });
+    assert_eq!(fit.procedure, Procedure::CrossValidation { rows: 60, folds: 10, repeats: 5, correction: Trial::None });
     assert_eq!((fit.model.kernels().centres(), fit.model.rows(), fit.evaluation.test_rows), (60, 60, 60));
     let text = fit.procedure.to_string();
     for words in ["10 folds, repeated 5 times", "refitted on all 60 rows", "that of the procedure"] {
@@ -67,7 +67,10 @@ fn five_rows_are_enough_for_a_density_on_every_manifold() {
     {
         let (manifold, points) = bump(name, 5.0, 5, 2);
         let fit = outcome(&manifold, &points, &[]);
-        assert_eq!(fit.procedure, Procedure::CrossValidation { rows: 5, folds: 5, repeats: 1 });
+        assert_eq!(
+            fit.procedure,
+            Procedure::CrossValidation { rows: 5, folds: 5, repeats: 1, correction: Trial::None }
+        );
         assert!(fit.evaluation.test_nll.std_error > 0.0 && fit.evaluation.test_nll.mean.is_finite(), "{name}");
         let grid = manifold.grid(resolution, 9.0).unwrap();
         let logs = fit.model.log_density(&grid.points, &Desk::bare());

@@ -157,7 +157,8 @@ fn log_z_is_that_of_the_energy_and_the_density_integrates_to_one() {
             "{name}: ∫p − 1 = {total:+.2e}, kernels {kernels:+.2e}, log Z {} ± {:.1e}",
             log_z.mean, log_z.std_error
         );
-        let allowed = 4.0 * log_z.std_error + 2.0 * kernels.abs() + 1e6 * f64::EPSILON;
+        // Networks compute in single precision, at other points here and there.
+        let allowed = 4.0 * log_z.std_error + 2.0 * kernels.abs() + f64::from(f32::EPSILON);
         assert!(allowed < 1e-2, "{name}: the comparison has no power: {allowed}");
         assert!(total.abs() <= allowed, "{name}: ∫p = 1 {total:+}, allowed ±{allowed}");
         if name == "euclidean:2" {

@@ -45,8 +45,9 @@ struct Case {
     changes: &'static [&'static str],
 }
 
-const COARSE: [&str; 3] = ["kernels.neighbours=[30.0]", "kernels.factors=[1.0, 2.0]", "kernels.widths=4"];
-const WIDE: [&str; 3] = ["kernels.neighbours=[40.0]", "kernels.factors=[2.0]", "kernels.widths=0"];
+const COARSE: [&str; 4] =
+    ["kernels.neighbours=[30.0]", "kernels.factors=[1.0, 2.0]", "kernels.widths=4", "network.frequency=2.0"];
+const WIDE: [&str; 4] = ["kernels.neighbours=[40.0]", "kernels.factors=[2.0]", "kernels.widths=0", "network.waves=0"];
 
 fn model(case: &Case, seed: u64) -> Model {
     let manifold = parse(case.name).unwrap();
@@ -63,7 +64,7 @@ fn model(case: &Case, seed: u64) -> Model {
 fn excess(model: &Model, resolution: usize) -> (f64, f64) {
     let far = model.centres().iter().fold(0.0, |far: f64, x| far.max(x.abs()));
     let hyperbolic = model.manifold().to_string().starts_with("hyperbolic");
-    let radius = if hyperbolic { 2.0 * far.atanh() + 3.0 } else { 2.5 * far + 1.0 };
+    let radius = if hyperbolic { 2.0 * far.atanh() + 4.0 } else { 1.5 * far + 1.5 };
     let grid = model.manifold().grid(resolution, radius).unwrap();
     let desk = Desk::bare();
     let total = |logs: Vec<f64>| grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
@@ -83,21 +84,23 @@ fn densities_with_rough_corrections_integrate_to_one() {
         Case { name: "sphere:1", rows: 5000, resolution: 4_000, changes: &WIDE },
         Case { name: "euclidean:1", rows: 60, resolution: 100_000, changes: &[] },
         Case { name: "sphere:2", rows: 50, resolution: 300, changes: &COARSE },
-        Case { name: "sphere:2", rows: 1000, resolution: 150, changes: &WIDE },
-        Case { name: "torus:2", rows: 200, resolution: 250, changes: &COARSE },
-        Case { name: "euclidean:2", rows: 100, resolution: 400, changes: &COARSE },
-        Case { name: "hyperbolic:2", rows: 200, resolution: 250, changes: &COARSE },
-        Case { name: "so3", rows: 60, resolution: 48, changes: &COARSE },
+        Case { name: "sphere:2", rows: 500, resolution: 120, changes: &WIDE },
+        Case { name: "torus:2", rows: 100, resolution: 250, changes: &COARSE },
+        Case { name: "euclidean:2", rows: 100, resolution: 500, changes: &COARSE },
+        Case { name: "hyperbolic:2", rows: 100, resolution: 250, changes: &COARSE },
+        Case { name: "so3", rows: 60, resolution: 40, changes: &WIDE },
         Case { name: "torus:3", rows: 60, resolution: 56, changes: &WIDE },
         Case { name: "euclidean:3", rows: 60, resolution: 80, changes: &WIDE },
         Case { name: "product(sphere:1,euclidean:1)", rows: 60, resolution: 400, changes: &COARSE },
     ];
     for case in &cases {
-        for seed in 1..=2 {
+        // One seed where the grid is the work.
+        for seed in 1..=if case.rows <= 100 && case.resolution > 1000 { 3 } else { 1 } {
             let begun = std::time::Instant::now();
             let model = model(case, seed);
             let learnt = begun.elapsed().as_secs_f64();
             let (whole, kernels) = excess(&model, case.resolution);
+            let (coarser, _) = excess(&model, 2 * case.resolution / 3);
             let log_z = model.log_z();
             println!(
                 "{} {} seed {seed}: ∫p − 1 = {whole:+.1e}, kernels {kernels:+.1e}, t = {}, log Z {:.4} ± {:.1e}, {} ({learnt:.1} s, {:.1} s)",
@@ -109,7 +112,8 @@ fn densities_with_rough_corrections_integrate_to_one() {
                 log_z.method,
                 begun.elapsed().as_secs_f64() - learnt
             );
-            assert!(kernels.abs() < 0.5 * WHOLE, "the grid is too coarse for the kernels alone: {kernels}");
+            let grid = kernels.abs().max((whole - coarser).abs());
+            assert!(grid < 0.5 * WHOLE, "the grid is too coarse: kernels {kernels:+}, a coarser one {coarser:+}");
             assert!(whole.abs() < WHOLE, "∫p = 1 {whole:+}");
             assert!(model.share() > 0.0 && log_z.value.mean.abs() > WHOLE, "no power: nothing is corrected");
         }

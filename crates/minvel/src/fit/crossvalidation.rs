@@ -10,7 +10,7 @@
 use super::evaluation::{Baseline, Evaluation, Fitness, densities};
 use super::few::SIGMAS;
 use super::model::{History, Model};
-use super::procedure::{Outcome, Procedure};
+use super::procedure::{Outcome, Procedure, Trial};
 use super::settings::{Goal, Settings};
 use crate::data::{Split, folds, leaked_share};
 use crate::eval::Estimate;
@@ -73,11 +73,14 @@ pub(super) fn learn(
     desk.end();
     let leaked = all[..count].iter().map(|f| f.leaked * f.rows.len() as f64).sum::<f64>() / rows as f64;
     let (mut model, mut history) = (Model::of_few(manifold, settings, points, desk)?, History::default());
-    let mut procedure = Procedure::CrossValidation { rows, folds: count, repeats };
-    if let Some(corrected) = this.corrected(&all[..count])? {
-        (model, history) = Model::corrected_of_few(manifold, settings, points, &desk.within("all"))?;
-        all = corrected;
-        procedure = Procedure::CrossValidation { rows, folds: count, repeats: 1 };
+    let mut procedure = Procedure::CrossValidation { rows, folds: count, repeats, correction: Trial::None };
+    if settings.objective != Goal::None && rows >= settings.few.correction {
+        procedure = Procedure::CrossValidation { rows, folds: count, repeats, correction: Trial::NotBetter };
+        if let Some(corrected) = this.corrected(&all[..count])? {
+            (model, history) = Model::corrected_of_few(manifold, settings, points, &desk.within("all"))?;
+            all = corrected;
+            procedure = Procedure::CrossValidation { rows, folds: count, repeats: 1, correction: Trial::Used };
+        }
     }
     let evaluation = this.evaluation(&all, &model, count)?;
     Ok(Outcome { model, history, evaluation, procedure, leaked_share: leaked })
@@ -112,10 +115,6 @@ impl CrossValidation<'_> {
 
     /// The folds of one repeat with corrected models, where these are better by more than chance.
     fn corrected(&self, plain: &[Fold]) -> Result<Option<Vec<Fold>>, Error> {
-        let rows = self.points.len() / self.manifold.ambient();
-        if self.settings.objective == Goal::None || rows < self.settings.few.correction {
-            return Ok(None);
-        }
         let mut corrected: Vec<Fold> = vec![];
         for (k, fold) in plain.iter().enumerate() {
             let desk = self.desk.within(&format!("fold-{k}"));

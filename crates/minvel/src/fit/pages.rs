@@ -3,6 +3,7 @@
 use super::folder::Summary;
 use super::model::Model;
 use crate::data::{Factor, Layout, Provenance, is_numbered};
+use crate::density::Kind;
 use crate::eval::Estimate;
 use crate::manifold::Space;
 use crate::plot::density::{self, Look};
@@ -87,8 +88,9 @@ fn curves(summary: &Summary) -> Option<Figure> {
 pub fn model_in_words(summary: &Summary) -> String {
     let (centres, rows) = (summary.centres, summary.procedure.fitted_rows());
     let part = if centres < rows { format!("{centres} of {rows} training rows") } else { format!("{centres} rows") };
+    let plain = summary.kernels.iter().any(|family| matches!(family.kind, Kind::Natural { .. }));
     if summary.share == 0.0 {
-        return format!("kernels on {part}, without correction");
+        return format!("{} on {part}, without correction", if plain { "a plain kernel" } else { "kernels" });
     }
     let Summary { share, seeds, partition, .. } = summary;
     format!("kernels on {part}, corrected by {share} of the mean of {seeds} networks; log Z: {}", partition.method)

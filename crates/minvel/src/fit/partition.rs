@@ -70,7 +70,9 @@ impl Model {
         };
         let effort = Effort { tolerance: TOLERANCE, nodes: NODES };
         let z = mean_over_kernels(&self.anchor, &*self.manifold, &mut weight, &effort, desk)?;
-        let value = Estimate { mean: z.value.ln(), std_error: z.error / z.value, count: 1 };
+        // Networks compute in single precision.
+        let std_error = (z.error / z.value).hypot(f32::EPSILON.into());
+        let value = Estimate { mean: z.value.ln(), std_error, count: 1 };
         let method = format!("adaptive quadrature of every kernel, {} points", z.nodes);
         Ok(LogZ { value, method, bracket: None, efficiency: 1.0 })
     }

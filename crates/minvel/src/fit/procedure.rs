@@ -36,7 +36,21 @@ pub enum Procedure {
         folds: usize,
         /// Repeats, each with folds of its own.
         repeats: usize,
+        /// What became of the correction.
+        correction: Trial,
     },
+}
+
+/// What became of the correction of few rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trial {
+    /// It was not tried: the rows are too few, or nobody asked for it.
+    None,
+    /// It was tried, and not better by more than chance.
+    NotBetter,
+    /// It is used: the folds find it better by more than chance.
+    Used,
 }
 
 impl Procedure {
@@ -63,7 +77,7 @@ impl fmt::Display for Procedure {
             Procedure::Split { train, validation, test } => {
                 write!(f, "{train} training, {validation} validation and {test} test rows")
             }
-            Procedure::CrossValidation { rows, folds, repeats } => {
+            Procedure::CrossValidation { rows, folds, repeats, correction } => {
                 let folds =
                     if folds == rows { "leaving out one row at a time".into() } else { format!("{folds} folds") };
                 let repeats = if *repeats > 1 { format!(", repeated {repeats} times") } else { String::new() };
@@ -71,7 +85,11 @@ impl fmt::Display for Procedure {
                     f,
                     "scored by cross-validation ({folds}{repeats}); the model is refitted on all {rows} rows, so that the score \
                      is that of the procedure"
-                )
+                )?;
+                match correction {
+                    Trial::NotBetter => write!(f, "; a correction was tried, and was not better by more than chance"),
+                    _ => Ok(()),
+                }
             }
         }
     }

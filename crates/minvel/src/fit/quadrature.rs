@@ -192,7 +192,8 @@ fn on_grid(
         .collect();
     let radius = density.extent().map_or(0.0, |(_, radius)| radius);
     let (mut mean, mut resolution) = (Mean { value: 0.0, error: f64::INFINITY, nodes: 0 }, GRID);
-    while mean.error > effort.tolerance && (mean.nodes == 0 || 2 * (2 * resolution).pow(n as u32) < effort.nodes) {
+    let most = effort.nodes / (1 + pending.len() / KERNELS);
+    while mean.error > effort.tolerance && (mean.nodes == 0 || 2 * (2 * resolution).pow(n as u32) < most) {
         resolution *= 2;
         let grid = manifold.grid(resolution, radius).expect("a manifold of at most three dimensions");
         let (mut sum, volume) = (0.0, grid.weights.iter().sum::<f64>());

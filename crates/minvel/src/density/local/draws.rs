@@ -24,7 +24,9 @@ impl LocalKernels {
             match family.kind {
                 Kind::Uniform => self.uniform(&mut stream, point),
                 Kind::Natural { kappa } => {
-                    point.copy_from_slice(&self.bump.sample(&self.centres[i * m..][..m], kappa, &mut stream));
+                    let centre = &self.centres[i * m..][..m];
+                    point.copy_from_slice(&self.bump.sample(centre, kappa, &mut stream));
+                    self.to_side_of(centre, point);
                 }
                 Kind::Fixed { width } => {
                     v.iter_mut().zip(&z).for_each(|(v, z)| *v = width * z);
@@ -59,6 +61,19 @@ impl LocalKernels {
         }
     }
 
+    /// Of the two quaternions of a rotation, takes the one nearer to that of the centre, as other kernels do.
+    fn to_side_of(&self, centre: &[f64], point: &mut [f64]) {
+        let mut at = 0;
+        for s in &self.spaces {
+            let own = at..at + s.ambient();
+            at = own.end;
+            let along: f64 = centre[own.clone()].iter().zip(&point[own.clone()]).map(|(c, x)| c * x).sum();
+            if *s == Space::So3 && along < 0.0 {
+                point[own].iter_mut().for_each(|x| *x = -*x);
+            }
+        }
+    }
+
     /// A point of the uniform law of a compact manifold.
     fn uniform(&self, stream: &mut Stream, point: &mut [f64]) {
         let mut at = 0;
@@ -69,7 +84,9 @@ impl LocalKernels {
                 _ => {
                     own.iter_mut().for_each(|x| *x = stream.normal());
                     let length = own.iter().map(|x| x * x).sum::<f64>().sqrt();
-                    own.iter_mut().for_each(|x| *x /= length);
+                    // Of the two quaternions of a rotation the one with a positive real part.
+                    let side = if *s == Space::So3 && own[0] < 0.0 { -length } else { length };
+                    own.iter_mut().for_each(|x| *x /= side);
                 }
             }
             at += s.ambient();
