@@ -6,7 +6,7 @@ use crate::{Failure, place};
 use clap::Args;
 use minvel::data::{Dataset, Input, LEAST_ROWS, Layout, Request, locate};
 use minvel::experiment::Config;
-use minvel::fit::{Fit, Folder, Settings, Summary};
+use minvel::fit::{Fit, Folder, Settings, Summary, model_in_words};
 use minvel::report::{Versions, format};
 use minvel::train::Desk;
 use minvel::{Device, Error, file};
@@ -37,8 +37,9 @@ Then: minvel score, sample, grid, evaluate, compare, plot, report, inspect."
 /// Learn a normalised density from a file of directions, locations, angles, rotations or vectors.
 ///
 /// Reads CSV, TSV (any delimiter, comments, gzip), Parquet, NPY and NPZ. What the file does not say and you do not say is
-/// guessed only where one reading fits, and said; otherwise the program asks. Rows are split 80/10/10: learnt from, stopped
-/// by, tested with. The folder then holds the model, a report with figures, and the score of the test rows beside a
+/// guessed only where one reading fits, and said; otherwise the program asks. From 2000 rows on they are split 80/10/10 into
+/// training, validation and test rows; fewer are scored by repeated cross-validation, and the model is refitted on all of
+/// them. The folder then holds the model, a report with figures, and the score of the test rows beside a
 /// uniform law, a kernel density and a mixture.
 #[derive(Args)]
 #[command(term_width = 0)] // the settings can be copied to a file
@@ -249,7 +250,7 @@ fn read(input: &Input, reading: &Reading, distinct: bool, desk: &Desk) -> Result
     let request = reading.request()?;
     let dataset = desk.stage("reading", 0, "rows", || Dataset::read(input, &request))?;
     let dataset = if distinct { dataset.without_repeats() } else { dataset };
-    match dataset.rows() {
+    match dataset.distinct_rows() {
         LEAST_ROWS.. => Ok(dataset),
         rows => {
             Err(Error::content(&dataset.source, format!("has {rows} different rows: at least {LEAST_ROWS} are needed")))
@@ -274,22 +275,19 @@ fn resumed(folder: &Path, desk: &Desk) -> Result<(Folder, Asked, Config, Dataset
 
 /// The outcome in a few lines.
 fn text(summary: &Summary, folder: &Folder) -> String {
-    let [train, validation, test] = summary.split;
     let mut out = format!("{}\n", summary.data.coordinates);
     out += &format!(
-        "{} rows ({} distinct): {train} to learn from, {validation} to stop by, {test} to test with\n",
-        summary.rows, summary.distinct_rows
+        "{} rows ({} distinct): {}\nmodel: {}\n",
+        summary.rows,
+        summary.distinct_rows,
+        summary.procedure,
+        model_in_words(summary)
     );
-    out += &format!("\n{}", crate::evaluate::scores("test NLL (nats, lower is better)", &summary.evaluation));
-    out += &format!(
-        "\nlog Z {} ({}); share of the correction {}; {}\n",
-        summary.log_z,
-        summary.partition.method,
-        summary.share,
-        crate::evaluate::stein(&summary.evaluation)
-    );
+    let title = format!("{} (nats)", summary.procedure.score());
+    out += &format!("\n{}", crate::evaluate::scores(&title, &summary.evaluation));
+    out += &format!("\nlog Z {}; {}\n", summary.log_z, crate::evaluate::stein(&summary.evaluation));
     for warning in &summary.warnings {
-        out += &format!("mind: {warning}\n");
+        out += &format!("warning: {warning}\n");
     }
     out += &format!("{}. Report: {}\n", format::duration(summary.seconds), folder.0.join("report.html").display());
     out

@@ -78,18 +78,16 @@ fn points(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
     match arguments.json {
         true => {
             let all = serde_json::json!({
-                "rows": number, "acceptance": drawn.acceptance, "moved": drawn.moved,
-                "importance_efficiency": model.log_z().efficiency, "out": out,
+                "rows": number, "acceptance": drawn.acceptance, "moved": drawn.moved, "out": out,
             });
             say!("{all}");
         }
         false => {
-            target.say(&format!(
-                "{number} points; acceptance {:.2}, {:.1} % of the chains moved; importance weights {:.0} % efficient",
-                drawn.acceptance,
-                100.0 * drawn.moved,
-                100.0 * model.log_z().efficiency
-            ));
+            let how = match model.share() {
+                0.0 => "independent draws of the kernels, exact".to_string(),
+                _ => format!("acceptance {:.2}, {:.1} % of the chains moved", drawn.acceptance, 100.0 * drawn.moved),
+            };
+            target.say(&format!("{number} points; {how}"));
         }
     }
     Ok(())
