@@ -87,7 +87,7 @@ fn densities_with_rough_corrections_integrate_to_one() {
         Case { name: "sphere:2", rows: 500, resolution: 120, changes: &WIDE },
         Case { name: "torus:2", rows: 100, resolution: 250, changes: &COARSE },
         Case { name: "euclidean:2", rows: 100, resolution: 500, changes: &COARSE },
-        Case { name: "hyperbolic:2", rows: 100, resolution: 250, changes: &COARSE },
+        Case { name: "hyperbolic:2", rows: 100, resolution: 420, changes: &COARSE },
         Case { name: "so3", rows: 60, resolution: 40, changes: &WIDE },
         Case { name: "torus:3", rows: 60, resolution: 56, changes: &WIDE },
         Case { name: "euclidean:3", rows: 60, resolution: 80, changes: &WIDE },

@@ -7,6 +7,8 @@
 //! **Error.** ∫p by a grid, whose error is that of ∫a, the kernels alone, which are normalised.
 //! **Checked by** its own claims, tests/experiment_fit.rs.
 
+mod line;
+
 use super::recipe::Recipe;
 use super::{Bench, Config, Entry, Experiment, Findings};
 use crate::density::{Bump, Density, KernelDensity, Search};
@@ -34,8 +36,6 @@ pub const ENTRY: Entry = Entry {
 const WHOLE: f64 = 1e-4;
 /// What the model may lose to the kernel density, in nats.
 const BEHIND: f64 = 0.02;
-/// Points on a line for each that a dimension has elsewhere.
-const ON_LINE: usize = 500;
 
 /// Share, κ, and distance from the origin of each bump.
 type Law = (&'static str, &'static [(f64, f64, f64)]);
@@ -148,8 +148,10 @@ impl Integrals {
         let far = model.centres().iter().fold(0.0, |far: f64, x| far.max(x.abs()));
         let hyperbolic = manifold.to_string().starts_with("hyperbolic");
         let radius = if hyperbolic { 2.0 * far.atanh() + 5.0 } else { 2.5 * far + 1.0 };
-        let resolution = if manifold.dim() == 1 { ON_LINE * self.grid } else { self.grid };
-        let grid = manifold.grid(resolution, radius).expect("checked: at most two dimensions");
+        let grid = match manifold.dim() {
+            1 => line::grid(&**manifold, &model.centres()),
+            _ => manifold.grid(self.grid, radius).expect("checked: at most two dimensions"),
+        };
         let excess = |logs: Vec<f64>| grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
         Ok(Whole {
             excess: excess(model.log_density(&grid.points, desk)?),
