@@ -59,7 +59,8 @@ fn read(arguments: &Arguments) -> Result<([Model; 2], Dataset), Error> {
     let (second, b) = Folder(arguments.second.clone()).read_model()?;
     let form = |c: &Coordinates| (c.manifold.clone(), c.units, c.periods.clone());
     if form(&a) != form(&b) {
-        let what = format!("the fits have different manifolds or units, so their densities cannot be compared: {a}; {b}");
+        let what =
+            format!("the fits have different manifolds or units, so their densities cannot be compared: {a}; {b}");
         return Err(Error::config(what));
     }
     let input = locate(&arguments.data)?;
@@ -68,7 +69,10 @@ fn read(arguments: &Arguments) -> Result<([Model; 2], Dataset), Error> {
     };
     let (data, other) = (points(&a)?, points(&b)?);
     if data.points != other.points {
-        return Err(Error::content(input.path(), format!("the two fits read different points from this file: {a}; {b}")));
+        return Err(Error::content(
+            input.path(),
+            format!("the two fits read different points from this file: {a}; {b}"),
+        ));
     }
     Ok(([first, second], data))
 }

@@ -58,7 +58,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         say!("{all}");
         return Ok(());
     }
-    say!("{} rows ({} distinct), {:.1} % of them in the training data", data.rows(), data.distinct_rows(), 100.0 * known);
+    say!(
+        "{} rows ({} distinct), {:.1} % of them in the training data",
+        data.rows(),
+        data.distinct_rows(),
+        100.0 * known
+    );
     crate::out::put(format_args!("\n{}", scores("NLL (nats, lower is better)", &evaluation)));
     say!("\nlog Z {}; {}", model.log_z().value, stein(&evaluation));
     Ok(())

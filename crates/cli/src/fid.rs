@@ -112,11 +112,17 @@ impl Source {
             return Ok(Source::Statistics(path));
         }
         if path.is_file() {
-            return Err(Error::content(&path, "unsupported file; expected a folder of images or an .npz file of statistics"));
+            return Err(Error::content(
+                &path,
+                "unsupported file; expected a folder of images or an .npz file of statistics",
+            ));
         }
         match catalogue::list()?.iter().any(|known| name.split(':').next() == Some(&known.name)) {
             true => Images::named(name).map(Source::Known),
-            false => Err(Error::content(&path, "not found; expected a folder, an .npz file, or a data set such as cifar10:test")),
+            false => Err(Error::content(
+                &path,
+                "not found; expected a folder, an .npz file, or a data set such as cifar10:test",
+            )),
         }
     }
 }
@@ -244,7 +250,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         say!("FID {fid}");
         let few = [fid.reference, fid.samples].into_iter().filter(|n| (1..10000).contains(n)).min();
         if let Some(few) = few {
-            say!("FID is biased upwards at small samples: compare {few} images only with distances at the same number.");
+            say!(
+                "FID is biased upwards at small samples: compare {few} images only with distances at the same number."
+            );
         }
     }
     if let Some(path) = &arguments.save {

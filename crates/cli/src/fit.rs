@@ -122,7 +122,7 @@ pub struct Reading {
     #[arg(long, value_name = "P,…", value_delimiter = ',')]
     period: Option<Vec<f64>>,
     /// Treat directions as axes: x and −x are the same point, and angles are modulo half a turn. Densities then integrate
-    /// to one over half of the circle or sphere. Use --axial=false for directions that the program takes for possible axes.
+    /// to one over half of the circle or sphere. --axial=false means directions, not axes.
     #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     axial: Option<bool>,
     /// Accept the given units even if the angles look like other units.
@@ -149,7 +149,7 @@ impl Reading {
     }
 }
 
-/// What was asked for: kept in the folder, so that a fit can go on.
+/// What was asked for: kept in the folder, so that a fit can be resumed.
 #[derive(Serialize, Deserialize)]
 struct Asked {
     version: String,
@@ -263,7 +263,7 @@ fn resumed(folder: &Path, desk: &Desk) -> Result<(Folder, Asked, Config, Dataset
     place::check_version(folder, "fit", &asked.version)?;
     let base = if asked.quick { Settings::defaults().quick()? } else { Settings::defaults() };
     let config = base.overlay(&Config::parse(place::ASKED, &asked.config)?)?;
-    // the name of a file inside the program is no path
+    // the name of a built-in file is not a path
     let input =
         if asked.data.is_file() { Input::File(asked.data.clone()) } else { locate(&asked.data.to_string_lossy())? };
     let dataset = read(&input, &asked.reading, asked.distinct, desk)?;

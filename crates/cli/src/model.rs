@@ -50,7 +50,9 @@ impl Place {
     pub fn is_for_densities(&self) -> Result<(), Error> {
         match (self.replica, self.device) {
             (None, None) => Ok(()),
-            _ => Err(Error::config("--replica and --device apply to auto-encoders only; this model is a fitted density")),
+            _ => {
+                Err(Error::config("--replica and --device apply to auto-encoders only; this model is a fitted density"))
+            }
         }
     }
 }

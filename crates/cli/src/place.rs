@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
-/// File of a run folder that tells what was asked for, so that the run can go on.
+/// File of a run folder that records the request, so that the run can be resumed.
 pub const ASKED: &str = "run.json";
 
 /// `runs/STEM`, or the first of `runs/STEM-2`, … that is not there.

@@ -80,13 +80,13 @@ pub struct How {
     save_every: f64,
 }
 
-/// What was asked for: kept in the folder, so that a run can go on.
+/// What was asked for: kept in the folder, so that a run can be resumed.
 #[derive(Serialize, Deserialize)]
 struct Request {
     version: String,
     name: String,
     quick: bool,
-    /// How products are computed; runs of before do not tell: as f32.
+    /// How products are computed; earlier runs do not record it: f32.
     precision: Option<String>,
     /// Names of experiments and all their settings.
     experiments: Vec<(String, String)>,
@@ -120,7 +120,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     perform(&entries, &arguments.names.join("+"), &arguments.how, at_once, "reproduce")
 }
 
-/// Runs experiments, so many at a time, or goes on with an interrupted run, and reports; `command` is how the user asks for it.
+/// Runs up to `at_once` experiments concurrently, or resumes an interrupted run, and reports; `command` is how the user asks for it.
 pub fn perform(
     entries: &[&'static Entry],
     name: &str,
@@ -130,9 +130,7 @@ pub fn perform(
 ) -> Result<(), Failure> {
     if how.partial && how.resume.is_none() {
         // clap does not ask for what the names exclude
-        return Err(Failure::Input(Error::config(
-            "--partial requires --resume DIR, the folder of an interrupted run",
-        )));
+        return Err(Failure::Input(Error::config("--partial requires --resume DIR, the folder of an interrupted run")));
     }
     let stop = crate::stop::on_signal();
     place::check_device(how.device).map_err(Failure::Input)?;

@@ -102,7 +102,9 @@ fn suited(training: Training, entry: &Entry) -> Result<reproduce::How, Error> {
     let key_of = |assignment: &String| assignment.split('=').next().unwrap_or_default().trim().to_string();
     if let Some(pictures) = pictures {
         if how.set.iter().any(|assignment| key_of(assignment) == "data") {
-            return Err(Error::config("the pictures are given twice, by PICTURES and by --set data=…; remove one of them"));
+            return Err(Error::config(
+                "the pictures are given twice, by PICTURES and by --set data=…; remove one of them",
+            ));
         }
         let quoted = serde_json::to_string(&pictures).expect("a name is plain data");
         how.set.insert(0, format!("data={quoted}"));

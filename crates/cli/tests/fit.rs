@@ -192,7 +192,14 @@ fn a_fit_says_what_it_guessed_and_how_it_went() {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), support::error(&output));
     assert!(output.status.success(), "{err}");
     assert!(err.contains("inferred: manifold sphere:2") && err.contains("inferred: units degrees"), "{err}");
-    for word in ["100 rows (100 distinct)", "80 training, 10 validation, 10 test", "test NLL", "kernel density", "log Z", "report.html"] {
+    for word in [
+        "100 rows (100 distinct)",
+        "80 training, 10 validation, 10 test",
+        "test NLL",
+        "kernel density",
+        "log Z",
+        "report.html",
+    ] {
         assert!(out.contains(word), "`{word}` is not said:\n{out}");
     }
     assert!(folder.path("runs/fit-quakes/report.html").exists(), "without --out it goes to runs/");

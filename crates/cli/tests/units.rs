@@ -161,7 +161,10 @@ fn rows_that_miss_a_number_keep_their_place_without_a_score() {
     folder.good(&fit(&["quakes.csv"]));
     folder.file("places.csv", "latitude,longitude,name\n38,142,a\n,100,b\n10,NA,c\n-40,-70,d\n");
     let text = folder.good(&["score", "run", "places.csv", "--level", "--out", "scored.csv"]);
-    assert!(text.contains("4 rows") && text.contains("2 rows with missing values") && text.contains("10000 samples"), "{text}");
+    assert!(
+        text.contains("4 rows") && text.contains("2 rows with missing values") && text.contains("10000 samples"),
+        "{text}"
+    );
     let scored = std::fs::read_to_string(folder.path("scored.csv")).unwrap();
     let lines: Vec<&str> = scored.lines().collect();
     assert_eq!(lines[0], "latitude,longitude,name,log_density,energy,level");

@@ -92,7 +92,9 @@ fn mirror(from: &str) -> Result<Source, Error> {
     let folder = match from.split_once("://") {
         Some(("file", path)) => PathBuf::from(path.strip_prefix("localhost").unwrap_or(path)),
         Some((other, _)) => {
-            let what = format!("`{from}`: unsupported mirror type {other}; expected an http, https or file address, or a folder");
+            let what = format!(
+                "`{from}`: unsupported mirror type {other}; expected an http, https or file address, or a folder"
+            );
             return Err(Error::config(what));
         }
         None => PathBuf::from(from),
@@ -215,8 +217,9 @@ impl Work {
             if have < wanted.bytes && (have <= begin || attempt == ATTEMPTS) {
                 let why = why.map_or(String::new(), |why| format!(" ({why})"));
                 let bytes = wanted.bytes;
-                let what =
-                    format!("the connection closed after {have} of {bytes} bytes{why}; run the command again to resume");
+                let what = format!(
+                    "the connection closed after {have} of {bytes} bytes{why}; run the command again to resume"
+                );
                 return Ok(Err(what));
             }
             if have >= wanted.bytes {

@@ -5,7 +5,7 @@ use minvel::autoencoder::{Codec, Likelihood, ModelCard, Posterior};
 use minvel::data::code_columns;
 use std::path::Path;
 
-/// Describes the first of the trainings side by side; they differ in their seed alone.
+/// Describes the first of the concurrent trainings, which differ in their seed only.
 pub fn run(model: &Path, json: bool) -> Result<(), Failure> {
     let path = Codec::locate(model).map_err(Failure::Input)?;
     let codec = Codec::read(&path, 0).map_err(Failure::Input)?;

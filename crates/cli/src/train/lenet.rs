@@ -59,7 +59,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = Lenet::train(&train, &test, &schooling, &desk);
     bars.finish();
     let network = outcome.map_err(|error| match error {
-        Error::Device(_) => Failure::Halted(error, "run the same command again to resume, if necessary on another --device".into()),
+        Error::Device(_) => {
+            Failure::Halted(error, "run the same command again to resume, if necessary on another --device".into())
+        }
         error => Failure::of_work(error),
     })?;
     network.write(&out).map_err(Failure::Work)?;
