@@ -22,13 +22,13 @@ Examples:
   minvel data list                            available data sets and their locations
   minvel data fetch mnist                     download from its public addresses
   minvel data fetch volcano flood fire rna    several at once
-  minvel data fetch rna --from /media/stick   copy from a folder or mirror with the layout of the cache folder
+  minvel data fetch rna --from /media/stick   copy from a folder or mirror of the same layout
   minvel data path rna                        print the path
 Environment:
   MINVEL_DATA        folder with data/ and weights/, searched before the cache folder
   https_proxy, ...   proxy for downloads (also http_proxy, all_proxy, no_proxy)
-  SSL_CERT_FILE      PEM file of trusted certificates, instead of the built-in ones (company proxies)
-  MINVEL_CATALOGUE   TOML file to use instead of the built-in catalogue (mirrors of an organisation)")]
+  SSL_CERT_FILE      PEM file of trusted certificates instead of the built-in ones
+  MINVEL_CATALOGUE   TOML file to use instead of the built-in catalogue of data sets")]
 pub struct Arguments {
     #[command(subcommand)]
     action: Action,

@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel encode runs/train-wae photos --out codes.csv          one row per picture
-  minvel encode runs/train-vae mnist:test --mean --out z.npy   posterior means, coordinates only
-  minvel encode runs/train-vae cat.png --draws 100 --out z.csv 100 posterior samples of one picture
-  minvel decode runs/train-wae codes.csv --out pictures        back to pictures")]
+  minvel encode runs/train-wae photos --out codes.csv           one row per picture
+  minvel encode runs/train-vae mnist:test --mean --out z.npy    posterior means, coordinates only
+  minvel encode runs/train-vae cat.png --draws 100 --out z.csv  100 posterior samples of a picture
+  minvel decode runs/train-wae codes.csv --out pictures         back to pictures")]
 pub struct Arguments {
     /// Folder of `minvel train`, or a model file.
     #[arg(value_name = "MODEL")]

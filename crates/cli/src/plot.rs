@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel plot quakes --centre 150 --points all      a map centred on the Pacific, with all data points
+  minvel plot quakes --centre 150 --points all      a map centred on the Pacific, with all points
   minvel plot wind --compass true --out figures     a wind rose with north up, into another folder")]
 pub struct Arguments {
     /// Folder of the fit.

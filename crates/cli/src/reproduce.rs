@@ -21,10 +21,10 @@ use std::time::Duration;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel reproduce --list                            experiments, and the figure or table each reproduces
+  minvel reproduce --list                            experiments and what they reproduce
   minvel reproduce synthetic --quick                 all synthetic experiments in a few minutes
-  minvel reproduce vae --quick                       auto-encoders of digits, a small version of table 1
-  minvel reproduce circle --seeds 5 --out circle-5   one experiment with five seeds, into a given folder
+  minvel reproduce vae --quick                       auto-encoders of digits, a small table 1
+  minvel reproduce circle --seeds 5 --out circle-5   one experiment with five seeds
   minvel reproduce circle --set rate=1e-3            another learning rate
   minvel reproduce synthetic --set circle.rate=1e-3  a setting of one experiment in a group
   minvel reproduce --resume circle-5                 continue after Ctrl-C or a power failure")]

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 Examples:
   minvel sample runs/quakes --out points.csv                    1000 points from a fitted density
   minvel sample runs/quakes -n 100 --out - | minvel score runs/quakes - --out -
-  minvel sample runs/train-wae -n 64 --out pictures             64 images from a trained auto-encoder
+  minvel sample runs/train-wae -n 64 --out pictures             64 images from an auto-encoder
   minvel sample runs/train-wae -n 256 --grid all.png --seed 2   256 other images in one picture")]
 pub struct Arguments {
     /// Folder of `minvel fit` or `minvel train`, or the model file of a training.

@@ -12,7 +12,7 @@ use std::path::Path;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel train wae photos                                your pictures; settings are chosen to suit them
+  minvel train wae photos                                your pictures, with suitable settings
   minvel train vae --quick                               digits in two minutes
   minvel train vae --set model.latent=hyperbolic:4       codes in hyperbolic space
   minvel train vae --set model.posterior=explicit --set model.matching.kind=divergence

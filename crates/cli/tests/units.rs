@@ -108,9 +108,9 @@ fn columns_not_used_are_named_and_settings_are_explained() {
     assert!(std::fs::read_to_string(folder.path("run/report.md")).unwrap().contains("Columns not used: place, depth."));
     let config = std::fs::read_to_string(folder.path("run/config.toml")).unwrap();
     for line in [
-        "seed = 5                 # of all randomness",
-        "# at the validation objective",
-        "draws = 2000             # of the kernels",
+        "seed = 5                 # random seed",
+        "# number of evaluations of the validation objective",
+        "draws = 2000             # samples of the kernels",
     ] {
         assert!(config.contains(line), "`{line}` is not in\n{config}");
     }
@@ -189,7 +189,10 @@ fn a_test_of_few_rows_is_none() {
     for rows in [1, 7] {
         folder.file("few.csv", quakes(rows, 9));
         let text = folder.good(&["evaluate", "run", "few.csv"]);
-        assert!(text.contains(&format!("needs at least 8 rows, not {rows}")) && !text.contains("NaN"), "{text}");
+        assert!(
+            text.contains(&format!("no Stein test: {rows} rows, at least 8 needed")) && !text.contains("NaN"),
+            "{text}"
+        );
         assert!(folder.json(&["evaluate", "run", "few.csv"])["goodness"]["p_value"].is_null());
     }
     folder.file("enough.csv", quakes(8, 9));
