@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Describe a model: kernels, correction and log Z of a fitted density; codes, networks and training of an auto-encoder.
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of a fit or of a training, or the model file of a training.
+    /// Folder of `minvel fit` or `minvel train`, or the model file of a training.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     /// Print one JSON object instead of text.
@@ -52,7 +52,7 @@ fn density(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
             Kind::Local { shape, factor } => {
                 let dim = model.manifold().dim() as f64;
                 let count = (settings.kernels.neighbours[shape] * dim).ceil();
-                format!("shaped by {count} neighbours, variance × {factor}")
+                format!("shaped by {count} neighbours, covariance × {factor}")
             }
         };
         say!("   {:5.1} %  {kind}", 100.0 * family.share);

@@ -147,7 +147,7 @@ fn evaluate(folder: &Folder) {
     let known = folder.json(&["evaluate", "run", "quakes.csv"]);
     assert_eq!(known["leaked_share"].as_f64(), Some(0.8));
     let text = folder.good(&["evaluate", "run", "fresh.csv"]);
-    assert!(text.contains("minvel less this") && text.contains("Stein test"), "{text}");
+    assert!(text.contains("minvel − baseline") && text.contains("Stein test"), "{text}");
     // One row has a score, without an error.
     folder.file("one.csv", "latitude,longitude\n38,142\n");
     let one = folder.json(&["evaluate", "run", "one.csv"]);
@@ -191,7 +191,7 @@ fn a_fit_says_what_it_guessed_and_how_it_went() {
     let output = folder.minvel(&[&["fit", "quakes.csv"], &TINY[..], &SPLIT].concat());
     let (out, err) = (String::from_utf8_lossy(&output.stdout), support::error(&output));
     assert!(output.status.success(), "{err}");
-    assert!(err.contains("guessed: manifold sphere:2") && err.contains("guessed: units degrees"), "{err}");
+    assert!(err.contains("inferred: manifold sphere:2") && err.contains("inferred: units degrees"), "{err}");
     for word in [
         "100 rows (100 distinct)",
         "80 training, 10 validation and 10 test rows",

@@ -272,7 +272,7 @@ fn a_folder_that_is_not_empty_is_left_alone() {
     for nothing in ["run", "nowhere"] {
         let output = folder.minvel(&["fit", "--resume", nothing]);
         assert_eq!(output.status.code(), Some(2), "{}", error(&output));
-        assert!(error(&output).contains("there is no fit to go on with"), "{}", error(&output));
+        assert!(error(&output).contains("no fit to resume here"), "{}", error(&output));
     }
     assert!(!folder.path("nowhere").exists());
 }
@@ -373,7 +373,7 @@ fn data_that_do_not_fit_the_model_are_refused_by_every_command() {
     ];
     all_refused(&folder, "a name of no format", &names, &[".csv"]);
     let figures: [&[&str]; 1] = [&["plot", "run", "--out", "figures", "--centre", "1000"]];
-    all_refused(&folder, "no longitude", &figures, &["--centre is a longitude"]);
+    all_refused(&folder, "no longitude", &figures, &["--centre: expected a longitude"]);
     let figures: [&[&str]; 1] = [&["plot", "run", "--out", "figures", "--compass", "true"]];
-    all_refused(&folder, "no wind rose", &figures, &["--compass is for a wind rose", "leave it out"]);
+    all_refused(&folder, "no wind rose", &figures, &["--compass applies to wind roses", "remove the option"]);
 }
