@@ -106,7 +106,7 @@ fn a_model_is_used_after_its_folder_was_moved_and_its_data_are_gone() {
     assert!(text("after.csv").starts_with("file,unit1,unit2,") && text("after.csv").contains("\n07.png,"));
     let said = folder.good(&["inspect", "deep/moved"]);
     for words in [
-        "8 × 8, in colour",
+        "8 × 8 images, in colour",
         "sphere:16: 17 columns unit1 … unit17",
         "point",
         "σ = 0.7071",
