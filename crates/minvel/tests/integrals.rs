@@ -68,7 +68,7 @@ fn excess(model: &Model, resolution: usize) -> (f64, f64) {
     let grid = model.manifold().grid(resolution, radius).unwrap();
     let desk = Desk::bare();
     let total = |logs: Vec<f64>| grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
-    (total(model.log_density(&grid.points, &desk)), total(model.log_anchor(&grid.points, &desk)))
+    (total(model.log_density(&grid.points, &desk).unwrap()), total(model.log_anchor(&grid.points, &desk).unwrap()))
 }
 
 /// What is promised.

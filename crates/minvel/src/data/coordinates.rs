@@ -13,9 +13,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// Rows from which the range of angles says something about their unit.
-const TELLING: usize = 30;
-
 /// How rows of a table are points of a manifold: all that `score` needs to read other files, and `sample` to write some.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coordinates {
