@@ -23,14 +23,16 @@ use supervisor::Run;
 static ALLOCATOR: memory::Counting = memory::Counting;
 
 const HELP: &str = "\
+Feed damaged files to every reader and report panics, crashes, hangs and excessive memory.
+
 Usage: fuzz/run [--seconds N] [--seed N] [--table FILE] [TARGET…]
        fuzz/run --replay FILE TARGET
 
-  --seconds N    for each target [default: 10]
-  --seed N       of the randomness [default: 1]
-  --table FILE   write the table of results into this Markdown file, between its two marks
-  --replay FILE  run one input and say what happens
-  --coverage     build with instrumentation: inputs that reach new code are kept (the first build takes minutes)";
+  --seconds N    seconds per target [default: 10]
+  --seed N       random seed [default: 1]
+  --table FILE   write the table of results into this Markdown file, between its two markers
+  --replay FILE  run one input and print the result
+  --coverage     build with instrumentation and keep inputs that reach new code (the first build takes minutes)";
 
 /// What the command line says.
 struct Arguments {

@@ -54,7 +54,7 @@ fn numbers(report: &Report) -> String {
         let _ = writeln!(out, "  {}  {}", pad(&row.name, longest), row.value_text());
     }
     for note in &report.notes {
-        let _ = writeln!(out, "mind: {note}");
+        let _ = writeln!(out, "note: {note}");
     }
     let _ = writeln!(out, "\n{} took {}.", report.experiment, format::duration(report.seconds));
     out

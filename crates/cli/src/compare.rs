@@ -10,15 +10,15 @@ use minvel::fit::{Comparison, Folder, Model};
 use minvel::train::Desk;
 use std::path::{Path, PathBuf};
 
-/// Set two fits side by side on rows that neither has seen: the mean difference of their log densities, row by row.
+/// Compare two fits on rows that neither was fitted to: the paired mean difference of their log densities.
 ///
-/// The difference is paired, so that its ± is that of the differences, not of the scores; it also holds the errors of log
-/// Z. Both fits must be of the same manifold and units, and read the same points from the file.
+/// The ± is the standard error of the paired differences, including the errors of log Z. Both fits must have the same
+/// manifold and units, and read the same points from the file.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel compare quakes quakes-2 fresh.csv
-  minvel compare with without rows.csv --json")]
+  minvel compare quakes quakes-2 new.csv           which of two fits is better on new rows
+  minvel compare quakes quakes-2 new.csv --json    the same for scripts")]
 pub struct Arguments {
     /// Folder of the first fit.
     #[arg(value_name = "A")]
@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Folder of the second fit.
     #[arg(value_name = "B")]
     second: PathBuf,
-    /// File of points, - for standard input, or the name of a known data set. Rows that miss a number are refused.
+    /// File of points, - for standard input, or the name of a data set; rows with missing values are rejected.
     #[arg(value_name = "DATA")]
     data: String,
     #[command(flatten)]
@@ -59,7 +59,8 @@ fn read(arguments: &Arguments) -> Result<([Model; 2], Dataset), Error> {
     let (second, b) = Folder(arguments.second.clone()).read_model()?;
     let form = |c: &Coordinates| (c.manifold.clone(), c.units, c.periods.clone());
     if form(&a) != form(&b) {
-        let what = format!("the fits are of different data, so that their densities cannot be compared: {a}; and {b}");
+        let what =
+            format!("the fits have different manifolds or units, so their densities cannot be compared: {a}; {b}");
         return Err(Error::config(what));
     }
     let input = locate(&arguments.data)?;
@@ -68,7 +69,10 @@ fn read(arguments: &Arguments) -> Result<([Model; 2], Dataset), Error> {
     };
     let (data, other) = (points(&a)?, points(&b)?);
     if data.points != other.points {
-        return Err(Error::content(input.path(), format!("the fits read different points from it: {a}; and {b}")));
+        return Err(Error::content(
+            input.path(),
+            format!("the two fits read different points from this file: {a}; {b}"),
+        ));
     }
     Ok(([first, second], data))
 }
@@ -87,7 +91,7 @@ fn text(comparison: &Comparison, names: [&Path; 2]) -> String {
     out += &format!("\n\n{a} is better on {:.1} % of the rows.\n", 100.0 * comparison.win_share);
     for (name, known) in [a, b].iter().zip(comparison.known_share).filter(|(_, known)| *known > 0.0) {
         let share = 100.0 * known;
-        out += &format!("warning: {name} was fitted to {share:.1} % of these rows, so that its score is too good\n");
+        out += &format!("warning: {name} was fitted to {share:.1} % of these rows: its score is too optimistic\n");
     }
     out
 }

@@ -12,23 +12,23 @@ use minvel::{Error, file};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// List, fetch and find known data sets.
+/// List, download and locate public data sets.
 ///
-/// Data sets lie in $MINVEL_DATA or in the user's cache folder. Wherever a command takes a file of data, it also takes the
-/// name of a data set. `earthquake` is built into the program.
+/// Data sets are stored in $MINVEL_DATA or in the user's cache folder. Every command that reads a data file also accepts
+/// the name of a data set. `earthquake` is built into the program.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel data list                            known data sets, and where they are
+  minvel data list                            available data sets and their locations
   minvel data fetch mnist                     download from its public addresses
   minvel data fetch volcano flood fire rna    several at once
-  minvel data fetch rna --from /media/stick   copy from a folder, or a mirror, laid out as the cache folder
+  minvel data fetch rna --from /media/stick   copy from a folder or mirror of the same layout
   minvel data path rna                        print the path
 Environment:
   MINVEL_DATA        folder with data/ and weights/, searched before the cache folder
   https_proxy, ...   proxy for downloads (also http_proxy, all_proxy, no_proxy)
-  SSL_CERT_FILE      PEM file of the certificates to trust instead of the built-in ones, as behind a company's proxy
-  MINVEL_CATALOGUE   TOML file to use instead of the built-in list, as for the mirrors of an organisation")]
+  SSL_CERT_FILE      PEM file of trusted certificates instead of the built-in ones
+  MINVEL_CATALOGUE   TOML file to use instead of the built-in catalogue of data sets")]
 pub struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -36,24 +36,24 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// List known data sets with source and licence, and where they are on this machine.
+    /// List data sets with source, licence and location on this machine.
     List {
-        /// Print one JSON object.
+        /// Print one JSON object instead of text.
         #[arg(long)]
         json: bool,
     },
-    /// Download data sets and check them; resumes an interrupted download.
+    /// Download data sets and verify their checksums; resume interrupted downloads.
     ///
-    /// Public addresses are tried in order. If none can be reached, the message says which file to put where by hand; then run
-    /// the same command again.
+    /// Public addresses are tried in order. If all fail, the message says which file to download by hand and where to put it;
+    /// then run the same command again.
     Fetch(Fetch),
     /// Print the path of a data set.
     ///
     /// A data set that is built into the program is first written to the cache folder.
     Path {
-        /// Name of the data set, or of one of its files as wine/winequality-red.csv.
+        /// Name of the data set, or of one of its files, for example wine/winequality-red.csv.
         name: String,
-        /// Print one JSON object.
+        /// Print one JSON object instead of text.
         #[arg(long)]
         json: bool,
     },
@@ -95,7 +95,7 @@ fn path(name: &str) -> Result<PathBuf, Error> {
         Input::Embedded { name, bytes } => {
             let built_in = || {
                 let what =
-                    format!("`{set}` is built into the program and there is no cache folder to write it to: set HOME");
+                    format!("`{set}` is built into the program, but there is no cache folder to write it to; set HOME");
                 Error::config(what)
             };
             let folder = catalogue::cache().ok_or_else(built_in)?.join(&known.folder);

@@ -6,24 +6,24 @@ use clap::Args;
 use minvel::data::read_codes;
 use std::path::PathBuf;
 
-/// Write the images of codes under a trained auto-encoder, as PNG files.
+/// Decode codes into images with a trained auto-encoder, and write them as PNG files.
 ///
-/// CODES is a table as `minvel encode` writes it (CSV, TSV, Parquet, NPY): each row is a point of the latent manifold, found by the
-/// names of its columns; other columns are ignored, and without names all columns are the coordinates in order. `minvel inspect
-/// MODEL` tells the names. Points that are not on the manifold are refused with their row. Images are numbered by row.
+/// CODES is a table as written by `minvel encode` (CSV, TSV, Parquet, NPY). Each row is a point of the latent manifold. Coordinates
+/// are found by column name (`minvel inspect MODEL` lists the names) and other columns are ignored; in a file without names, all
+/// columns are coordinates, in order. Points off the manifold are an error that names the row. Images are numbered by row.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   minvel decode runs/train-wae codes.csv --out pictures         0001.png, 0002.png, …
-  minvel decode runs/train-wae codes.csv --grid all.png         one picture of all")]
+  minvel decode runs/train-wae codes.csv --grid all.png         all images in one picture")]
 pub struct Arguments {
-    /// Folder of a training, or a model file.
+    /// Folder of `minvel train`, or a model file.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     /// Table of codes.
     #[arg(value_name = "CODES")]
     codes: PathBuf,
-    /// Folder to write PNG files to, new or empty.
+    /// Output folder for PNG files, new or empty.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]

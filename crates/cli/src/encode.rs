@@ -10,42 +10,43 @@ use minvel::data::{Column, Framed, check_name, code_table, write_table};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-/// Write the codes of images under a trained auto-encoder.
+/// Encode images with a trained auto-encoder, and write their codes as a table.
 ///
-/// MODEL is the folder of `minvel train`, or a file models/NAME.safetensors of it or of `minvel reproduce`. IMAGES is a folder of
-/// PNG and JPEG files, one such file, an idx file, or a known set as mnist:test; pictures are cut and scaled as in training.
+/// MODEL is the folder of `minvel train`, or a file models/NAME.safetensors of a training or of `minvel reproduce`. IMAGES is a
+/// folder of PNG and JPEG files, one such file, an idx file, or a data set such as mnist:test. Pictures are cropped and scaled as
+/// in training.
 ///
-/// Each row is the code of an image: its file, then the coordinates of a point of the latent manifold (z1, … in Rⁿ; unit1, …
-/// of a unit vector; angle1, … in radians; ball1, … in the Poincaré ball; qx, qy, qz, qw). A .npy file holds the
-/// coordinates alone.
+/// Each row is the code of one image: the file name, then the coordinates of a point of the latent manifold (z1, … in Rⁿ; unit1,
+/// … of a unit vector; angle1, … in radians; ball1, … in the Poincaré ball; qx, qy, qz, qw of a rotation). A .npy file
+/// contains the coordinates only.
 ///
-/// A Wasserstein auto-encoder has one code for each image. In a variational one the code is a draw of the posterior, which depends
-/// on the seed and the row; --mean takes the mean instead, where the posterior is explicit. Where the likelihood is
-/// Bernoulli, grey pixels are drawn black or white by the seed, as in training.
+/// A Wasserstein auto-encoder has one code per image. In a variational one, the code is a sample of the posterior, determined by
+/// the seed and the row; --mean writes the mean of an explicit posterior instead. With a Bernoulli likelihood, grey
+/// pixels are sampled as black or white by the seed, as in training.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel encode runs/train-wae photos --out codes.csv          one row for each picture
-  minvel encode runs/train-vae mnist:test --mean --out z.npy   means of explicit posteriors, as numbers alone
-  minvel encode runs/train-vae cat.png --draws 100 --out z.csv 100 draws of the posterior of one picture
-  minvel decode runs/train-wae codes.csv --out pictures        the way back")]
+  minvel encode runs/train-wae photos --out codes.csv           one row per picture
+  minvel encode runs/train-vae mnist:test --mean --out z.npy    posterior means, coordinates only
+  minvel encode runs/train-vae cat.png --draws 100 --out z.csv  100 posterior samples of a picture
+  minvel decode runs/train-wae codes.csv --out pictures         back to pictures")]
 pub struct Arguments {
-    /// Folder of a training, or a model file.
+    /// Folder of `minvel train`, or a model file.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// Folder of pictures, a picture, an idx file, or a known set as mnist:test.
+    /// Folder of pictures, a picture, an idx file, or a data set such as mnist:test.
     #[arg(value_name = "IMAGES")]
     images: String,
-    /// File to write: .csv, .tsv (.gz), .parquet or .npy.
+    /// Output file: .csv, .tsv (also .gz), .parquet or .npy.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Draws of the posterior for each image; with more than one there is a column `draw`.
+    /// Posterior samples per image; more than one adds a column `draw`.
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "mean")]
     draws: NonZero<u32>,
-    /// Means of the posteriors instead of draws.
+    /// Write posterior means instead of samples.
     #[arg(long)]
     mean: bool,
-    /// Seed of the draws [default: that of the training, which the figures show].
+    /// Random seed [default: that of the training, as in its figures].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]

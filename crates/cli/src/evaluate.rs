@@ -10,16 +10,20 @@ use minvel::train::Desk;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Score rows that the model has not seen, beside a uniform law, a kernel density and a mixture.
+/// Score new rows under a fitted density and under baselines: a uniform density, a kernel density and a mixture.
 ///
-/// Also says whether the rows may come from the model, by a kernel Stein test. Rows that the model was fitted to give
-/// scores that are too good.
+/// Also tests whether the rows could come from the model, by a kernel Stein test. Use rows that the model was not fitted
+/// to: scores of training rows are too optimistic.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel evaluate quakes new.csv            scores, differences and a test of fit
+  minvel evaluate quakes new.csv --json     the same for scripts")]
 pub struct Arguments {
     /// Folder of the fit.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// File of points, - for standard input, or the name of a known data set. Rows that miss a number are refused.
+    /// File of points, - for standard input, or the name of a data set; rows with missing values are rejected.
     #[arg(value_name = "DATA")]
     data: String,
     #[command(flatten)]
@@ -54,7 +58,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         say!("{all}");
         return Ok(());
     }
-    say!("{} rows ({} distinct), {:.1} % of them known to the model", data.rows(), data.distinct_rows(), 100.0 * known);
+    say!(
+        "{} rows ({} distinct), {:.1} % of them in the training data",
+        data.rows(),
+        data.distinct_rows(),
+        100.0 * known
+    );
     crate::out::put(format_args!("\n{}", scores("NLL (nats, lower is better)", &evaluation)));
     say!("\nlog Z {}; {}", model.log_z().value, stein(&evaluation));
     Ok(())
@@ -64,14 +73,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 pub fn stein(evaluation: &Evaluation) -> String {
     let fitness = evaluation.goodness;
     match fitness.p_value.is_nan() {
-        true => format!("a Stein test needs at least {LEAST_TESTED} rows, not {}", evaluation.test_rows),
+        true => format!("no Stein test: {} rows, at least {LEAST_TESTED} needed", evaluation.test_rows),
         false => format!("Stein test on {} rows: p = {:.3}", fitness.points, fitness.p_value),
     }
 }
 
 /// Scores of the model and of the baselines, a line each.
 pub fn scores(title: &str, evaluation: &Evaluation) -> String {
-    let mut out = format!("  {title:<32} {:>18}  {:>22}\n", "", "minvel less this");
+    let mut out = format!("  {title:<32} {:>18}  {:>22}\n", "", "minvel − baseline");
     out += &format!("  {:<32} {:>18}\n", "minvel", evaluation.test_nll.to_string());
     for b in &evaluation.baselines {
         out += &format!("  {:<32} {:>18}  {:>22}\n", b.name, b.nll.to_string(), b.difference.to_string());

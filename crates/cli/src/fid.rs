@@ -14,44 +14,44 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Measure the Fréchet distance between the features of two sets of images.
+/// Compute the Fréchet distance (FID) between the features of two sets of images.
 ///
-/// A and B are folders of PNG and JPEG images, statistics as pytorch-fid writes them (.npz with mu and sigma), or known
-/// data sets: mnist:train, mnist:test, cifar10:train, cifar10:test. Images may differ in size. Files that cannot be read
-/// are named and left out. Distances compare only at the same numbers of images.
+/// A and B are folders of PNG and JPEG images, statistics in the format of pytorch-fid (.npz with mu and sigma), or data
+/// sets: mnist:train, mnist:test, cifar10:train, cifar10:test. Images may differ in size. Unreadable files are listed and
+/// skipped. Compare distances only at equal numbers of images.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   minvel fid photographs samples                 two folders of pictures
-  minvel fid photographs --save photographs.npz  their statistics, once,
-  minvel fid photographs.npz samples             and then only the samples
-  minvel fid cifar10:train cifar10:test          a check of all of it: about 3.15")]
+  minvel fid photographs --save photographs.npz  save statistics of the reference
+  minvel fid photographs.npz samples             use them instead of the pictures
+  minvel fid cifar10:train cifar10:test          sanity check: about 3.15")]
 pub struct Arguments {
     /// Reference images.
     #[arg(value_name = "A")]
     reference: String,
-    /// Images to compare with them; may be left out with --save.
+    /// Images to compare with the reference; optional with --save.
     #[arg(value_name = "B", required_unless_present = "save")]
     samples: Option<String>,
     /// Network whose features are compared.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Network::Inception)]
     network: Network,
-    /// File of its weights [default: see `minvel data path inception`, or what `minvel train lenet` wrote].
+    /// Weights file of the network [default: from `minvel data fetch inception` or `minvel train lenet`].
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
-    /// Also write the statistics of A, to be given in its place later (.npz).
+    /// Write the statistics of A to this file (.npz), which can replace A in later calls.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Images that go through the network at once; distances do not depend on it.
+    /// Batch size; does not affect the result.
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1024))]
     batch: u32,
-    /// Where the network runs: auto, cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    /// Device: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     device: Device,
-    /// Threads; all cores if not given.
+    /// Number of threads [default: all cores].
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
-    /// Seed of networks that draw black and white.
+    /// Random seed for networks that binarise the images.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object instead of text.
@@ -61,9 +61,9 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Network {
-    /// That of FID on photographs.
+    /// Inception v3, the standard network of FID.
     Inception,
-    /// That of the paper's FID on MNIST.
+    /// LeNet trained on MNIST, as in the paper.
     Lenet,
 }
 
@@ -112,11 +112,17 @@ impl Source {
             return Ok(Source::Statistics(path));
         }
         if path.is_file() {
-            return Err(Error::content(&path, "is neither a folder of images nor an .npz file of statistics"));
+            return Err(Error::content(
+                &path,
+                "unsupported file; expected a folder of images or an .npz file of statistics",
+            ));
         }
         match catalogue::list()?.iter().any(|known| name.split(':').next() == Some(&known.name)) {
             true => Images::named(name).map(Source::Known),
-            false => Err(Error::content(&path, "is not there; give a folder, an .npz file, or a name as cifar10:test")),
+            false => Err(Error::content(
+                &path,
+                "not found; expected a folder, an .npz file, or a data set such as cifar10:test",
+            )),
         }
     }
 }
@@ -190,7 +196,7 @@ impl Work<'_> {
         self.bars.end();
         if count < skipped.len() + 2 {
             let first = skipped.first().map_or(String::new(), |s| format!(": {} {}", s.path.display(), s.why));
-            let what = format!("has {} readable images, and a covariance takes two{first}", count - skipped.len());
+            let what = format!("has {} readable images; expected at least two{first}", count - skipped.len());
             return Err(Failure::Input(Error::content(Path::new(name), what)));
         }
         Ok(Measured { statistics: gathering.finish().map_err(failed)?, skipped })
@@ -201,7 +207,7 @@ impl Work<'_> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     place::check_device(arguments.device).map_err(Failure::Input)?;
     if let Some(path) = arguments.save.as_deref().filter(|path| path.extension().is_none_or(|e| e != "npz")) {
-        let what = format!("{}: statistics are written as .npz", path.display());
+        let what = format!("--save {}: unsupported file type; expected .npz", path.display());
         return Err(Failure::Input(Error::config(what)));
     }
     arguments.save.as_deref().map_or(Ok(()), file::check_place).map_err(Failure::Input)?;
@@ -234,17 +240,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     for file in skipped.iter().take(10) {
-        note!("left out: {} {}", file.path.display(), file.why);
+        note!("warning: skipped {}, which {}", file.path.display(), file.why);
     }
     if !skipped.is_empty() {
         let images = if skipped.len() == 1 { "image was" } else { "images were" };
-        note!("{} {images} left out", skipped.len());
+        note!("warning: {} {images} skipped", skipped.len());
     }
     if let Some(fid) = &fid {
         say!("FID {fid}");
         let few = [fid.reference, fid.samples].into_iter().filter(|n| (1..10000).contains(n)).min();
         if let Some(few) = few {
-            say!("With {few} images it is much larger than with 50000: compare only with distances of as many.");
+            say!(
+                "FID is biased upwards at small samples: compare {few} images only with distances at the same number."
+            );
         }
     }
     if let Some(path) = &arguments.save {

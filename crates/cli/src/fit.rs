@@ -6,7 +6,7 @@ use crate::{Failure, place};
 use clap::Args;
 use minvel::data::{Dataset, Input, LEAST_ROWS, Layout, Request, locate};
 use minvel::experiment::Config;
-use minvel::fit::{Fit, Folder, Settings, Summary};
+use minvel::fit::{Fit, Folder, Settings, Summary, model_in_words};
 use minvel::report::{Versions, format};
 use minvel::train::Desk;
 use minvel::{Device, Error, file};
@@ -26,77 +26,78 @@ Examples:
   minvel fit joints.csv --axial --columns trend,plunge --units degrees --out joints
   minvel fit torsions.txt --manifold torus:2 --columns phi=2,psi=3 --units degrees --out torsions
   minvel fit poses.npy --manifold so3 --layout quaternion-wxyz --out poses
-  minvel fit earthquake --out quakes               a known data set (see: minvel data list)
-  minvel fit quakes.csv --set kernels.centres=500  a setting; config.toml of any run has all
-  gunzip -c big.csv.gz | minvel fit - --out big    from standard input
-  minvel fit --resume quakes                       go on after Ctrl-C or a power cut
+  minvel fit earthquake --out quakes               a built-in data set (more: minvel data list)
+  minvel fit quakes.csv --set kernels.centres=500  a setting; config.toml of any run lists all
+  minvel fit - --out big < big.csv.gz              standard input, also compressed
+  minvel fit --resume quakes                       continue after Ctrl-C or a power failure
 Then: minvel score, sample, grid, evaluate, compare, plot, report, inspect."
     };
 }
 
-/// Learn a normalised density from a file of directions, locations, angles, rotations or vectors.
+/// Fit a normalised density to a file of directions, locations, angles, rotations or vectors.
 ///
-/// Reads CSV, TSV (any delimiter, comments, gzip), Parquet, NPY and NPZ. What the file does not say and you do not say is
-/// guessed only where one reading fits, and said; otherwise the program asks. Rows are split 80/10/10: learnt from, stopped
-/// by, tested with. The folder then holds the model, a report with figures, and the score of the test rows beside a
-/// uniform law, a kernel density and a mixture.
+/// Reads CSV, TSV (any delimiter, comments, gzip), Parquet, NPY and NPZ. Missing options are inferred only when unambiguous,
+/// and reported; otherwise the program lists the command lines to choose from and exits. From 2000 rows on, rows are split
+/// into 80 % training, 10 % validation and 10 % test; fewer rows are scored by repeated cross-validation, and the model is
+/// refitted on all of them. The output folder holds the model, a report with figures, and the held-out score, compared with
+/// a uniform density, a kernel density and a mixture.
 #[derive(Args)]
 #[command(term_width = 0)] // the settings can be copied to a file
-#[command(after_help = concat!(examples!(), "\nAll settings with their meaning: minvel fit --help"))]
+#[command(after_help = concat!(examples!(), "\nAll settings: minvel fit --help"))]
 #[command(after_long_help = concat!(
     examples!(),
-    "\n\nSettings, as --set KEY=VALUE (keys of [kernels] are kernels.KEY) or as a file for --config:\n\n",
+    "\n\nSettings, for --set KEY=VALUE (in section [kernels], KEY is kernels.NAME) or for a --config file:\n\n",
     include_str!("../../../experiments/fit.toml")
 ))]
 pub struct Arguments {
-    /// File of points, - for standard input, or the name of a known data set.
+    /// File of points, - for standard input, or the name of a data set (see `minvel data list`).
     #[arg(value_name = "DATA", required_unless_present = "resume")]
     data: Option<String>,
     #[command(flatten)]
     reading: Reading,
-    /// Folder to write, which must be new or empty [default: runs/fit-NAME].
+    /// Output folder, new or empty [default: runs/fit-NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Smaller and faster, to have a look.
+    /// Small, fast settings for a first look.
     #[arg(long)]
     quick: bool,
-    /// Drop rows that repeat an earlier one.
+    /// Drop duplicate rows.
     #[arg(long)]
     distinct: bool,
-    /// What the correction minimises: minimum-velocity, score-matching, likelihood, none.
+    /// Objective of the correction: minimum-velocity, score-matching, likelihood or none [default: minimum-velocity].
     #[arg(long, value_name = "NAME")]
     objective: Option<String>,
-    /// Coordinates of the flow: langevin (along geodesics) or chart.
+    /// Flow of the objective: langevin (along geodesics) or chart [default: langevin].
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
-    /// ε of the flow.
+    /// Step size ε of the flow [default: 1e-3].
     #[arg(long, value_name = "EPSILON")]
     step_size: Option<f64>,
-    /// Corrections learnt side by side.
+    /// Number of corrections trained concurrently and averaged [default: 4; 2 with --quick].
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
-    /// Seed of all randomness, the split included.
+    /// Random seed, which also determines the split [default: 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Settings from a TOML file over the built-in ones.
+    /// TOML file of settings that override the defaults.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Change a setting, as learning.rate=1e-4; may be repeated.
+    /// Override a setting, for example learning.rate=1e-4; repeatable.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Go on with an interrupted fit.
+    /// Resume the interrupted fit in this folder.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "out", "quick", "distinct", "objective", "flow", "step_size", "seeds", "seed", "config", "set"])]
     resume: Option<PathBuf>,
-    /// Where the networks learn: auto (a GPU if there is one), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    /// Device for training: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     device: Device,
-    /// Threads; all cores if not given. Results do not depend on it.
+    /// Number of threads [default: all cores]; does not affect the results.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
-    /// Seconds between two checkpoints.
+    /// Seconds between checkpoints.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
     save_every: f64,
 }
@@ -104,28 +105,28 @@ pub struct Arguments {
 /// How the file is to be read.
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 pub struct Reading {
-    /// Where the points live: euclidean:2, sphere:2, projective:2 (axes), torus:3, hyperbolic:2, so3,
+    /// Manifold of the points: euclidean:2, sphere:2, projective:2 (axes), torus:3, hyperbolic:2, so3,
     /// product(sphere:2,euclidean:1).
     #[arg(long, value_name = "NAME")]
     manifold: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     source: Source,
-    /// Form of a point: latlon, lonlat, xyz, angles, vector, ball, hyperboloid, quaternion-wxyz, quaternion-xyzw,
-    /// rotation-matrix; one for each factor of a product.
+    /// Coordinates of a point: latlon, lonlat, xyz, angles, vector, ball, hyperboloid, quaternion-wxyz,
+    /// quaternion-xyzw or rotation-matrix; for a product, one for each factor.
     #[arg(long, value_name = "NAME,…")]
     layout: Option<String>,
-    /// Unit of angles: degrees, radians or hours (of a 24-hour clock).
+    /// Unit of angles: degrees, radians or hours (24-hour clock).
     #[arg(long, value_name = "NAME")]
     units: Option<String>,
-    /// Number after which angles of circles and tori repeat, as 24, 7 or 365.25; or one for each, as 24,360.
+    /// Period of angles on circles and tori, for example 24, 7 or 365.25; or one for each column, as in 24,360.
     #[arg(long, value_name = "P,…", value_delimiter = ',')]
     period: Option<Vec<f64>>,
-    /// Directions are axes: x and −x are the same, angles are taken modulo half a turn. Densities then integrate to one
-    /// over half of the circle or sphere. --axial=false if the program asks and they are not.
+    /// Treat directions as axes: x and −x are the same point, and angles are modulo half a turn. Densities then integrate
+    /// to one over half of the circle or sphere. --axial=false means directions, not axes.
     #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     axial: Option<bool>,
-    /// Take the units as given, even if the angles look like the other ones.
+    /// Accept the given units even if the angles look like other units.
     #[arg(long)]
     trust: bool,
 }
@@ -149,7 +150,7 @@ impl Reading {
     }
 }
 
-/// What was asked for: kept in the folder, so that a fit can go on.
+/// What was asked for: kept in the folder, so that a fit can be resumed.
 #[derive(Serialize, Deserialize)]
 struct Asked {
     version: String,
@@ -172,7 +173,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let (folder, asked, config, dataset) = prepare(&arguments, &desk).map_err(Failure::of_input)?;
     if !arguments.json {
         for guess in &dataset.guesses {
-            note!("guessed: {guess}");
+            note!("inferred: {guess}");
         }
         if !dataset.unused.is_empty() {
             note!("not used: {}", dataset.provenance().unused_columns());
@@ -249,10 +250,10 @@ fn read(input: &Input, reading: &Reading, distinct: bool, desk: &Desk) -> Result
     let request = reading.request()?;
     let dataset = desk.stage("reading", 0, "rows", || Dataset::read(input, &request))?;
     let dataset = if distinct { dataset.without_repeats() } else { dataset };
-    match dataset.rows() {
+    match dataset.distinct_rows() {
         LEAST_ROWS.. => Ok(dataset),
         rows => {
-            Err(Error::content(&dataset.source, format!("has {rows} different rows: at least {LEAST_ROWS} are needed")))
+            Err(Error::content(&dataset.source, format!("has {rows} distinct rows; expected at least {LEAST_ROWS}")))
         }
     }
 }
@@ -262,34 +263,31 @@ fn resumed(folder: &Path, desk: &Desk) -> Result<(Folder, Asked, Config, Dataset
     place::check_version(folder, "fit", &asked.version)?;
     let base = if asked.quick { Settings::defaults().quick()? } else { Settings::defaults() };
     let config = base.overlay(&Config::parse(place::ASKED, &asked.config)?)?;
-    // the name of a file inside the program is no path
+    // the name of a built-in file is not a path
     let input =
         if asked.data.is_file() { Input::File(asked.data.clone()) } else { locate(&asked.data.to_string_lossy())? };
     let dataset = read(&input, &asked.reading, asked.distinct, desk)?;
     if dataset.sha256 != asked.sha256 {
-        return Err(Error::content(&asked.data, "the file has changed since the fit was begun; begin anew"));
+        return Err(Error::content(&asked.data, "the file has changed since the fit started; start a new fit"));
     }
     Ok((Folder(folder.to_path_buf()), asked, config, dataset))
 }
 
 /// The outcome in a few lines.
 fn text(summary: &Summary, folder: &Folder) -> String {
-    let [train, validation, test] = summary.split;
     let mut out = format!("{}\n", summary.data.coordinates);
     out += &format!(
-        "{} rows ({} distinct): {train} to learn from, {validation} to stop by, {test} to test with\n",
-        summary.rows, summary.distinct_rows
+        "{} rows ({} distinct): {}\nmodel: {}\n",
+        summary.rows,
+        summary.distinct_rows,
+        summary.procedure,
+        model_in_words(summary)
     );
-    out += &format!("\n{}", crate::evaluate::scores("test NLL (nats, lower is better)", &summary.evaluation));
-    out += &format!(
-        "\nlog Z {} ({}); share of the correction {}; {}\n",
-        summary.log_z,
-        summary.partition.method,
-        summary.share,
-        crate::evaluate::stein(&summary.evaluation)
-    );
+    let title = format!("{} (nats)", summary.procedure.score());
+    out += &format!("\n{}", crate::evaluate::scores(&title, &summary.evaluation));
+    out += &format!("\nlog Z {}; {}\n", summary.log_z, crate::evaluate::stein(&summary.evaluation));
     for warning in &summary.warnings {
-        out += &format!("mind: {warning}\n");
+        out += &format!("warning: {warning}\n");
     }
     out += &format!("{}. Report: {}\n", format::duration(summary.seconds), folder.0.join("report.html").display());
     out

@@ -9,12 +9,12 @@ use minvel::fit::{DensityGrid, Folder};
 use minvel::train::Desk;
 use std::path::PathBuf;
 
-/// Write the density on a regular grid: coordinates in the units of the data, `log_density`, `density`, `cell`.
+/// Evaluate a fitted density on a regular grid, in up to three dimensions.
 ///
-/// `cell` is the volume of the cell around each point, so that the sum of density × cell, which is printed, is about 1.
-/// Angles are covered from end to end (of S2: N latitudes, 2N longitudes; of axes one half); other coordinates in a box
-/// around draws of the model. Densities are those of `minvel score`: w.r.t. radians (angles) or the units of the data
-/// (vectors). Up to three dimensions.
+/// Columns: coordinates in the units of the data, `log_density`, `density`, and `cell`, the volume of the grid cell. The sum
+/// of density × cell is printed and should be close to 1. Angles are covered completely (S2: N latitudes, 2N
+/// longitudes; axes: one half), other coordinates by a box around samples of the model. Densities are those of `minvel score`:
+/// with respect to radians (angles) or the units of the data (vectors).
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Folder of the fit.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Cells for each dimension [default: 360 of one dimension, 180 of two, 40 of three].
+    /// Number of cells per dimension [default: 360 in one dimension, 180 in two, 40 in three].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     size: Option<u32>,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let cells = grid.columns.first().map_or(0, |c| c.values.len());
     if (grid.total - 1.0).abs() > COARSE {
         note!(
-            "warning: density × cell adds up to {:.4}: cells of --size {} are wider than the density's peaks",
+            "warning: density × cell sums to {:.4}: the grid of --size {} is too coarse for the peaks of the density; increase --size",
             grid.total,
             grid.size
         );
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             });
             say!("{all}");
         }
-        false => arguments.target.say(&format!("{cells} cells; density × cell adds up to {:.6}", grid.total)),
+        false => arguments.target.say(&format!("{cells} cells; density × cell sums to {:.6}", grid.total)),
     }
     Ok(())
 }

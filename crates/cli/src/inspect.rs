@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Describe a model: kernels, correction and log Z of a fitted density; codes, networks and training of an auto-encoder.
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of a fit or of a training, or the model file of a training.
+    /// Folder of `minvel fit` or `minvel train`, or the model file of a training.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     /// Print one JSON object instead of text.
@@ -33,7 +33,7 @@ fn density(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
     let settings = model.settings();
     if arguments.json {
         let all = serde_json::json!({
-            "coordinates": coordinates, "centres": model.kernels().centres(), "kernels": model.kernels().families(),
+            "coordinates": coordinates, "rows": model.rows(), "centres": model.kernels().centres(), "kernels": model.kernels().families(),
             "share": model.share(), "log_z": model.log_z().value, "partition": model.log_z(), "settings": settings,
         });
         say!("{all}");
@@ -41,20 +41,27 @@ fn density(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
     }
     say!("{coordinates}");
     say!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z().value);
-    say!("a: {} centres, kernels", model.kernels().centres());
+    let (centres, rows) = (model.kernels().centres(), model.rows());
+    let part = if centres < rows { format!(" of {rows} training rows") } else { String::new() };
+    say!("a: {centres} centres{part}, kernels");
     for family in model.kernels().families() {
         let kind = match family.kind {
             Kind::Uniform => "uniform".to_string(),
+            Kind::Natural { kappa } => format!("natural, κ = {kappa:.3}"),
             Kind::Fixed { width } => format!("round, width {width:.2e}"),
             Kind::Local { shape, factor } => {
                 let dim = model.manifold().dim() as f64;
                 let count = (settings.kernels.neighbours[shape] * dim).ceil();
-                format!("shaped by {count} neighbours, variance × {factor}")
+                format!("shaped by {count} neighbours, covariance × {factor}")
             }
         };
         say!("   {:5.1} %  {kind}", 100.0 * family.share);
     }
     let objective = serde_json::to_value(settings.objective).expect("a name");
+    if model.share() == 0.0 {
+        say!("f: none");
+        return Ok(());
+    }
     say!("f: mean of {} networks {:?}, objective {objective}", settings.seeds, settings.network.hidden);
     Ok(())
 }

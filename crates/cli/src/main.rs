@@ -1,7 +1,7 @@
 //! The program `minvel`: glue between the command line and the library.
 //!
 //! Exit status: 0 done, 1 failed while working, 2 bad input (nothing was written), 3 the device failed or has no memory left,
-//! 130 interrupted; after 3 and 130 `--resume` goes on.
+//! 130 interrupted; after 3 and 130 `--resume` continues.
 
 #[macro_use]
 mod out;
@@ -35,26 +35,26 @@ use clap::{Parser, Subcommand};
 use minvel::{DeviceErrorKind, Limits};
 use std::process::ExitCode;
 
-/// Learn energies from data by minimum velocity learning.
+/// Fit densities and train auto-encoders by minimum velocity learning.
 #[derive(Parser)]
 #[command(name = "minvel", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "\
-Begin with:
-  minvel fit earthquake                  a density, a map and a held-out score of built-in data
+Start with:
+  minvel fit earthquake                  a density, a map and a held-out score for built-in data
   minvel fit quakes.csv --out quakes     the same from your own file of points
-  minvel train wae photos                an auto-encoder of your pictures with codes on a sphere
+  minvel train wae photos                an auto-encoder for your pictures, with codes on a sphere
   minvel reproduce synthetic --quick     the experiments of the paper, in minutes
 
 Exit status:
   0    success
-  1    the work failed
-  2    bad input: arguments, settings or files; nothing was written
-  3    the device failed or is out of memory (GPU lost, full, broken); resume with --resume
-  130  interrupted; resume with --resume")]
+  1    failure while running
+  2    invalid input (arguments, settings or files); nothing was written
+  3    device error (GPU lost, broken or out of memory); continue with --resume
+  130  interrupted; continue with --resume")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// The most memory that a file may take when it is read, as 500M or 16G; a picture may take half of it.
+    /// Memory limit for reading one file, for example 500M or 16G; a picture may use half of it.
     #[arg(long, value_name = "SIZE", global = true, default_value = "4G")]
     max_size: Limits,
 }
@@ -85,9 +85,9 @@ enum Failure {
     Input(minvel::Error),
     /// Work failed.
     Work(minvel::Error),
-    /// Work failed for a reason outside; how to go on when it is mended.
+    /// Work failed for an outside reason; how to resume once it is fixed.
     Halted(minvel::Error, String),
-    /// The user stopped it, and was told how to go on by [`stop::advise`].
+    /// The user stopped it, and was told how to resume by [`stop::advise`].
     Interrupted,
 }
 

@@ -17,13 +17,13 @@ const COLUMNS: usize = 16;
 /// Which training, and where it is to compute.
 #[derive(Args)]
 pub struct Place {
-    /// Which of the trainings side by side (`train --seeds`), from 1 [default: 1, which the figures show].
+    /// Which of the concurrent trainings (`train --seeds`), from 1 [default: 1, as in the figures].
     #[arg(long, value_name = "K")]
     replica: Option<NonZero<usize>>,
-    /// Where to compute: auto (a GPU if there is one), cpu, cuda or cuda:NUMBER [default: auto].
+    /// Device: auto (a GPU if available), cpu, cuda or cuda:N [default: auto].
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
-    /// Threads; all cores if not given. Results do not depend on it.
+    /// Number of threads [default: all cores]; does not affect the results.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
 }
@@ -50,7 +50,9 @@ impl Place {
     pub fn is_for_densities(&self) -> Result<(), Error> {
         match (self.replica, self.device) {
             (None, None) => Ok(()),
-            _ => Err(Error::config("--replica and --device are for auto-encoders, and this is a fitted density")),
+            _ => {
+                Err(Error::config("--replica and --device apply to auto-encoders only; this model is a fitted density"))
+            }
         }
     }
 }
@@ -82,8 +84,8 @@ impl Kind {
             return Ok(Kind::Autoencoder);
         }
         let what = match model.is_dir() {
-            true => "holds no model: neither a fit (model.safetensors) nor a training (models/*.safetensors)",
-            false => "is not there: give the folder of a fit or of a training",
+            true => "contains no model; expected a fit (model.safetensors) or a training (models/*.safetensors)",
+            false => "not found; expected the folder of a fit or of a training",
         };
         Err(Error::content(model, what))
     }
@@ -92,7 +94,7 @@ impl Kind {
 /// Where images go: a folder of PNG files, one picture of all, or both.
 #[derive(Args)]
 pub struct Album {
-    /// Also write one picture of all of them, 16 in a row (PNG).
+    /// Write all images into one PNG file, 16 per row.
     #[arg(long, value_name = "FILE")]
     grid: Option<PathBuf>,
 }
@@ -102,32 +104,32 @@ impl Album {
     pub fn is_for_densities(&self) -> Result<(), Error> {
         match &self.grid {
             None => Ok(()),
-            Some(_) => Err(Error::config("--grid is for auto-encoders, and this is a fitted density")),
+            Some(_) => Err(Error::config("--grid applies to auto-encoders only; this model is a fitted density")),
         }
     }
 
     /// An error if the images cannot be written there: asked before work that ends in them.
     pub fn check(&self, out: Option<&Path>) -> Result<(), Error> {
         if out.is_none() && self.grid.is_none() {
-            return Err(Error::config("say where the pictures go: --out DIR, --grid FILE.png, or both"));
+            return Err(Error::config("missing output; give --out DIR, --grid FILE.png, or both"));
         }
         if let Some(grid) = &self.grid {
             if grid.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")) {
-                return Err(Error::config(format!("{}: --grid writes a PNG file, as grid.png", grid.display())));
+                return Err(Error::config(format!("--grid {}: unsupported file type; expected .png", grid.display())));
             }
             file::check_place(grid)?;
         }
         let Some(out) = out else { return Ok(()) };
         if out.is_file() {
-            return Err(Error::content(out, "is a file: pictures are written to a folder of their own"));
+            return Err(Error::content(out, "is a file; expected a new or empty folder for the pictures"));
         }
         let table = ["csv", "tsv", "npy", "parquet", "gz"].iter().any(|e| out.extension().is_some_and(|own| own == *e));
         if table && !out.is_dir() {
-            let what = "an auto-encoder gives pictures, not a table: name a folder for them";
+            let what = "an auto-encoder writes pictures, not a table; expected a folder";
             return Err(Error::content(out, what));
         }
         match out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            true => Err(Error::content(out, "this folder is not empty: choose another")),
+            true => Err(Error::content(out, "the folder is not empty; choose another")),
             false => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
-/// File of a run folder that tells what was asked for, so that the run can go on.
+/// File of a run folder that records the request, so that the run can be resumed.
 pub const ASKED: &str = "run.json";
 
 /// `runs/STEM`, or the first of `runs/STEM-2`, … that is not there.
@@ -19,7 +19,7 @@ pub fn free(stem: &str) -> PathBuf {
 /// Takes a folder for a run: one that is new or empty.
 pub fn claim(folder: &Path, asked: &impl Serialize) -> Result<(), Error> {
     if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        let what = "this folder is not empty; go on with --resume, or choose another --out";
+        let what = "the folder is not empty; resume with --resume, or choose another --out";
         return Err(Error::content(folder, what));
     }
     file::create_folder(folder)?;
@@ -30,10 +30,10 @@ pub fn claim(folder: &Path, asked: &impl Serialize) -> Result<(), Error> {
 /// What was asked for in the folder of a `kind` of work.
 pub fn asked<T: DeserializeOwned>(folder: &Path, kind: &str) -> Result<T, Error> {
     let path = folder.join(ASKED);
-    let nothing = || Error::content(folder, format!("there is no {kind} to go on with (no {ASKED})"));
+    let nothing = || Error::content(folder, format!("no {kind} to resume here ({ASKED} is missing)"));
     let text = file::read_text_if_there(&path)?.ok_or_else(nothing)?;
-    let other = "was it begun by another command? `minvel fit --resume` goes on with fits, `minvel reproduce --resume` with others";
-    serde_json::from_str(&text).map_err(|e| Error::content(&path, format!("does not tell of a {kind} ({e}); {other}")))
+    let other = "it may belong to another command: `minvel fit --resume` is for fits, `minvel train … --resume` and `minvel reproduce --resume` for the others";
+    serde_json::from_str(&text).map_err(|e| Error::content(&path, format!("does not describe a {kind} ({e}); {other}")))
 }
 
 /// Says how the user resumes work in a folder, in case it is interrupted from now on.
@@ -51,7 +51,7 @@ pub fn ended(error: Error, command: &str, folder: &Path) -> Failure {
         Error::File { .. } => Failure::Halted(error, format!("once fixed, {}", resume_with(command, folder))),
         Error::Device(_) => {
             let resume = resume_with(command, folder);
-            Failure::Halted(error, format!("saved work is intact; {resume} (or with --device cpu added)"))
+            Failure::Halted(error, format!("saved work is intact; {resume} (add --device cpu to run without the GPU)"))
         }
         error => Failure::of_work(error),
     }
@@ -62,7 +62,7 @@ pub fn check_version(folder: &Path, kind: &str, version: &str) -> Result<(), Err
     if version == env!("CARGO_PKG_VERSION") {
         return Ok(());
     }
-    let what = format!("this {kind} was begun by minvel {version}; go on with that version");
+    let what = format!("this {kind} was started by minvel {version}; resume it with that version");
     Err(Error::content(&folder.join(ASKED), what))
 }
 

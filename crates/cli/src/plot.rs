@@ -11,29 +11,35 @@ use minvel::train::Desk;
 use minvel::{Error, file};
 use std::path::PathBuf;
 
-/// Draw a fitted density: a map, a Ramachandran plot, a wind rose, a disk, or pair plots, as suits the manifold.
+/// Draw a fitted density: a map, Ramachandran plot, wind rose, disk or pair plots, depending on the manifold.
+///
+/// Figures are written as SVG and PNG.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  minvel plot quakes --centre 150 --points all      a map centred on the Pacific, with all points
+  minvel plot wind --compass true --out figures     a wind rose with north up, into another folder")]
 pub struct Arguments {
     /// Folder of the fit.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Folder to write the figures to [default: that of the fit].
+    /// Output folder of the figures [default: the folder of the fit].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Longitude of the middle of a map, in degrees [default: 0].
+    /// Longitude of the centre of a map, in degrees [default: 0].
     #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
     centre: Option<f64>,
-    /// Data points as dots over the density: `few` draws them if there are at most 2000, since more would hide the colours.
+    /// Data points drawn over the density; `few` draws them only if there are at most 2000.
     #[arg(long, value_name = "WHICH", default_value = "few")]
     points: Which,
-    /// Leave out the coastlines, or draw them on a sphere that is not known to be the Earth.
+    /// Whether coastlines are drawn on a map [default: if the columns are latitude and longitude or have no names].
     #[arg(long, value_name = "true|false")]
     earth: Option<bool>,
-    /// Draw directions as those of a compass, north up and clockwise, or as angles from the right, anticlockwise
-    /// [default: a compass if the column is called an azimuth, bearing, course, heading or wind].
+    /// Whether a wind rose is a compass (north up, clockwise) instead of angles from the right, anticlockwise [default: if
+    /// the column is called azimuth, bearing, course, heading or wind].
     #[arg(long, value_name = "true|false")]
     compass: Option<bool>,
-    /// Title.
+    /// Title of the figures [default: the file name of the data].
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// Print one JSON object instead of text.
@@ -53,8 +59,8 @@ impl Arguments {
     /// An error if one asks for what no figure has.
     fn check(&self, figures: &[Figure]) -> Result<(), Error> {
         let any = |suits: fn(&Plot) -> bool| figures.iter().any(|figure| suits(&figure.plot));
-        let map = (any(|plot| matches!(plot, Plot::Maps(_))), "a map, of a density on S2");
-        let rose = (any(|plot| matches!(plot, Plot::Rose(_))), "a wind rose, of a density on S1 or T1");
+        let map = (any(|plot| matches!(plot, Plot::Maps(_))), "maps (densities on S2)");
+        let rose = (any(|plot| matches!(plot, Plot::Rose(_))), "wind roses (densities on S1 or T1)");
         let asked = [
             ("--centre", self.centre.is_some(), map),
             ("--earth", self.earth.is_some(), map),
@@ -62,7 +68,7 @@ impl Arguments {
         ];
         match asked.into_iter().find(|(_, given, (drawn, _))| *given && !drawn) {
             Some((option, _, (_, what))) => {
-                Err(Error::config(format!("{option} is for {what}, and this fit has none: leave it out")))
+                Err(Error::config(format!("{option} applies to {what} only, and this fit has none; remove the option")))
             }
             None => Ok(()),
         }
@@ -75,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let summary = folder.read_summary().map_err(Failure::Input)?;
     let (model, _) = folder.read_model().map_err(Failure::Input)?;
     if arguments.centre.is_some_and(|centre| !centre.is_finite() || centre.abs() > 360.0) {
-        return Err(Failure::Input(Error::config("--centre is a longitude from -360 to 360 degrees")));
+        return Err(Failure::Input(Error::config("--centre: expected a longitude from -360 to 360 degrees")));
     }
     let mut look = look(&summary.data);
     look.centre = arguments.centre.unwrap_or(look.centre);

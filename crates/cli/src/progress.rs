@@ -185,7 +185,7 @@ impl Observer for Bars {
         let Some(units) = &self.units else { return };
         units.inc(1);
         if !self.screen.visible {
-            let how = if resumed { " (from before)" } else { "" };
+            let how = if resumed { " (resumed)" } else { "" };
             let (at, of) = (units.position(), units.length().unwrap_or(0));
             note!("{} [{at}/{of}] {name}: {}{how}", self.command, format::duration(seconds));
         }

@@ -10,7 +10,7 @@ pub fn explain(error: &Error) -> String {
     let lines: Vec<(String, &str)> = choices.iter().map(|c| (completed(&given, c), c.meaning.as_str())).collect();
     let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0);
     let lines = lines.iter().map(|(line, meaning)| format!("\n  {line:<width$}  {meaning}"));
-    format!("{head}; choose one of{}", lines.collect::<String>())
+    format!("{head}; choose one of:{}", lines.collect::<String>())
 }
 
 /// A command line with a choice instead of what it said before about the same option.

@@ -5,16 +5,16 @@ use clap::Args;
 use minvel::report::Report;
 use std::path::PathBuf;
 
-/// Write report.html, report.md and the figures of a run again, from its report.json.
+/// Rewrite report.html, report.md and the figures of a run from its report.json.
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of a fit or of an experiment.
+    /// Folder of a fit, training or experiment.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Folder to write to [default: the same].
+    /// Output folder [default: the same folder].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print one JSON object instead of text: the report itself.
+    /// Print the report as one JSON object and write nothing.
     #[arg(long)]
     json: bool,
 }

@@ -14,28 +14,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Repeat experiments of the paper and check its claims.
+/// Reproduce experiments of the paper and check its claims.
 ///
-/// Each run writes a folder with report.json (the truth), report.md, report.html (one page, no other file needed) and the
-/// figures as SVG and PNG. A run that was interrupted goes on with --resume and ends with the same bits.
+/// Each run writes a folder with report.json (all results), report.md, report.html (self-contained) and the figures as SVG
+/// and PNG. An interrupted run continues with --resume and gives the same results, bit for bit.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel reproduce --list                            what there is, and which figure it reproduces
+  minvel reproduce --list                            experiments and what they reproduce
   minvel reproduce synthetic --quick                 all synthetic experiments in a few minutes
-  minvel reproduce vae --quick                       auto-encoders of digits, one table of two
-  minvel reproduce circle --seeds 5 --out circle-5   one experiment, five trainings, into a folder
+  minvel reproduce vae --quick                       auto-encoders of digits, a small table 1
+  minvel reproduce circle --seeds 5 --out circle-5   one experiment with five seeds
   minvel reproduce circle --set rate=1e-3            another learning rate
-  minvel reproduce synthetic --set circle.rate=1e-3  a setting of one of several experiments
-  minvel reproduce --resume circle-5                 go on after Ctrl-C or a power cut")]
+  minvel reproduce synthetic --set circle.rate=1e-3  a setting of one experiment in a group
+  minvel reproduce --resume circle-5                 continue after Ctrl-C or a power failure")]
 pub struct Arguments {
-    /// Experiments or groups of them (see --list).
+    /// Experiments or groups of experiments (see --list).
     #[arg(value_name = "NAME", required_unless_present_any = ["list", "resume"], conflicts_with = "resume")]
     names: Vec<String>,
-    /// Say what each experiment shows, and stop.
+    /// List experiments and exit.
     #[arg(long, conflicts_with = "resume")]
     list: bool,
-    /// Experiments at a time [default: all of them on a GPU, one on a processor].
+    /// Number of experiments that run concurrently [default: all on a GPU, one on a CPU].
     #[arg(long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
     #[command(flatten)]
@@ -45,48 +45,48 @@ pub struct Arguments {
 /// How experiments are run.
 #[derive(Args)]
 pub struct How {
-    /// Smaller samples and shorter trainings.
+    /// Small, fast settings: smaller samples and shorter training.
     #[arg(long)]
     pub quick: bool,
-    /// Trainings of each kind; their scatter gives the ±.
+    /// Number of trainings with different seeds; their spread gives the ±.
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
-    /// Where to compute: auto (a GPU if there is one), cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    /// Device: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: Device,
-    /// How a GPU computes matrix products: f32, or tf32 (faster, 11 bits).
+    /// Precision of matrix products on a GPU: f32, or tf32 (faster, 11 significant bits).
     #[arg(long, value_name = "PRECISION", default_value = "f32")]
     precision: Precision,
-    /// Threads; all cores if not given. Results do not depend on it.
+    /// Number of threads [default: all cores]; does not affect the results.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
-    /// Folder to write, which must not hold another run [default: runs/NAME].
+    /// Output folder, new or empty [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with an interrupted run, with its experiments, settings and precision.
+    /// Resume the interrupted run in this folder, with its experiments, settings and precision.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "precision", "out", "set", "config"])]
     pub resume: Option<PathBuf>,
-    /// With --resume: report what is finished, and begin nothing.
+    /// With --resume: report the finished parts and start nothing new.
     #[arg(long)]
     partial: bool,
-    /// Change a setting of the experiment's TOML, as rate=1e-3 or learning.batch=500; may be repeated.
+    /// Override a setting, for example rate=1e-3 or learning.batch=500; repeatable.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Settings from a TOML file instead of the built-in ones, for one experiment.
+    /// TOML file of settings that override the defaults; for a single experiment.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Seconds between two checkpoints.
+    /// Seconds between checkpoints.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
     save_every: f64,
 }
 
-/// What was asked for: kept in the folder, so that a run can go on.
+/// What was asked for: kept in the folder, so that a run can be resumed.
 #[derive(Serialize, Deserialize)]
 struct Request {
     version: String,
     name: String,
     quick: bool,
-    /// How products are computed; runs of before do not tell: as f32.
+    /// How products are computed; earlier runs do not record it: f32.
     precision: Option<String>,
     /// Names of experiments and all their settings.
     experiments: Vec<(String, String)>,
@@ -120,7 +120,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     perform(&entries, &arguments.names.join("+"), &arguments.how, at_once, "reproduce")
 }
 
-/// Runs experiments, so many at a time, or goes on with an interrupted run, and reports; `command` is how the user asks for it.
+/// Runs up to `at_once` experiments concurrently, or resumes an interrupted run, and reports; `command` is how the user asks for it.
 pub fn perform(
     entries: &[&'static Entry],
     name: &str,
@@ -130,9 +130,7 @@ pub fn perform(
 ) -> Result<(), Failure> {
     if how.partial && how.resume.is_none() {
         // clap does not ask for what the names exclude
-        return Err(Failure::Input(Error::config(
-            "--partial reports a run that was begun: name its folder by --resume",
-        )));
+        return Err(Failure::Input(Error::config("--partial requires --resume DIR, the folder of an interrupted run")));
     }
     let stop = crate::stop::on_signal();
     place::check_device(how.device).map_err(Failure::Input)?;
@@ -173,7 +171,7 @@ fn list() -> String {
 /// The experiments asked for, with their settings resolved and checked.
 fn new_request(entries: &[&'static Entry], name: &str, arguments: &How) -> Result<(PathBuf, Request), Error> {
     if arguments.config.is_some() && entries.len() > 1 {
-        return Err(Error::config("--config is for one experiment; name just one"));
+        return Err(Error::config("--config applies to a single experiment; name only one"));
     }
     if arguments.seeds == Some(0) {
         return Err(Error::config("--seeds must be at least 1"));
@@ -224,7 +222,7 @@ fn of_several(error: Error, entry: &Entry, names: &[&str]) -> Error {
         return error;
     }
     let own: Vec<String> = names.iter().map(|name| format!("{name}.KEY")).collect();
-    Error::config(format!("{}: {error} Settings of one experiment: {}.", entry.name, own.join(", ")))
+    Error::config(format!("{}: {error} For a setting of one experiment use {}.", entry.name, own.join(", ")))
 }
 
 /// The name of the folder of a run that was given none.
@@ -263,7 +261,7 @@ fn work(
 ) -> Result<Vec<Report>, Failure> {
     let failure = |error| match error {
         Error::Interrupted if arguments.partial => Failure::Work(Error::config(format!(
-            "there is too little in {} to report: its first units are not finished",
+            "not enough finished parts in {} for a report; resume without --partial",
             folder.display()
         ))),
         error => place::ended(error, command, folder),
@@ -313,14 +311,14 @@ impl Job {
 }
 
 /// One report of all, beside those that each experiment has in a folder of its own.
-fn conclude(request: &Request, mut reports: Vec<Report>, folder: &Path, side_by_side: bool) -> Result<Report, Error> {
+fn conclude(request: &Request, mut reports: Vec<Report>, folder: &Path, concurrent: bool) -> Result<Report, Error> {
     if reports.len() == 1 {
         return Ok(reports.remove(0));
     }
     let about =
         GROUPS.iter().find(|(name, _, _)| *name == request.name).map_or("Several experiments", |(_, about, _)| about);
     let mut whole = Report::together(&request.name, about, &reports);
-    if side_by_side {
+    if concurrent {
         whole.seconds = reports.iter().map(|r| r.seconds).fold(0.0, f64::max);
     }
     whole.write(folder)?;

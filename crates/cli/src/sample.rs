@@ -11,35 +11,35 @@ use minvel::fit::Folder;
 use minvel::train::Desk;
 use std::path::PathBuf;
 
-/// Draw from a model: points of a fitted density, or images of a trained auto-encoder.
+/// Sample from a model: points from a fitted density, or images from a trained auto-encoder.
 ///
-/// Of a density: points in the units and layout of its data, as a table. Each row is the end of a chain of its own: 20
-/// proposals of the kernels, which are exact draws, each accepted or not for the correction. Without correction the draws
-/// are exact. Axes are given by one of their ends, that of the upper half.
+/// From a density: a table of points in the units and layout of its data. Each row is the end of an independent
+/// Metropolis–Hastings chain: 20 exact samples of the kernels are proposed, and accepted or rejected for the correction.
+/// Without correction the samples are exact. An axis is given by its end in the upper half.
 ///
-/// Of an auto-encoder: images for codes of the prior (mean pixels), as PNG files. The first 64 for the seed of the training,
-/// which is the default, are those of its figure.
+/// From an auto-encoder: images (mean pixels) for codes sampled from the prior, as PNG files. The default seed is that of the
+/// training, whose first 64 images are those of the figure in its report.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel sample runs/quakes --out points.csv                    1000 points of a fitted density
+  minvel sample runs/quakes --out points.csv                    1000 points from a fitted density
   minvel sample runs/quakes -n 100 --out - | minvel score runs/quakes - --out -
-  minvel sample runs/train-wae -n 64 --out pictures             64 images of a trained auto-encoder
-  minvel sample runs/train-wae -n 256 --grid all.png --seed 2   one picture of 256 others")]
+  minvel sample runs/train-wae -n 64 --out pictures             64 images from an auto-encoder
+  minvel sample runs/train-wae -n 256 --grid all.png --seed 2   256 other images in one picture")]
 pub struct Arguments {
-    /// Folder of a fit or of a training, or the model file of a training.
+    /// Folder of `minvel fit` or `minvel train`, or the model file of a training.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// How many [default: 1000 points, 64 images].
+    /// Number of samples [default: 1000 points or 64 images].
     #[arg(short = 'n', long, value_name = "N")]
     number: Option<usize>,
-    /// Table to write (.csv, .tsv, also .gz, .parquet or .npy; - for CSV on standard output); for images a folder, new or
-    /// empty.
+    /// Output: for points a file (.csv, .tsv, also .gz, .parquet, .npy; - for CSV on standard output), for images a new or
+    /// empty folder.
     #[arg(long, value_name = "FILE|DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     album: Album,
-    /// Seed: the same points or images for the same seed [default: 1; for images that of the training].
+    /// Random seed [default: 1 for points; for images, that of the training].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn points(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
     let Some(out) = &arguments.out else {
-        return Err(Failure::Input(Error::config("say where the points go: --out FILE")));
+        return Err(Failure::Input(Error::config("missing output; give --out FILE")));
     };
     let target = Target { out: out.clone() };
     arguments.place.is_for_densities().map_err(Failure::Input)?;
@@ -78,18 +78,16 @@ fn points(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
     match arguments.json {
         true => {
             let all = serde_json::json!({
-                "rows": number, "acceptance": drawn.acceptance, "moved": drawn.moved,
-                "importance_efficiency": model.log_z().efficiency, "out": out,
+                "rows": number, "acceptance": drawn.acceptance, "moved": drawn.moved, "out": out,
             });
             say!("{all}");
         }
         false => {
-            target.say(&format!(
-                "{number} points; acceptance {:.2}, {:.1} % of the chains moved; importance weights {:.0} % efficient",
-                drawn.acceptance,
-                100.0 * drawn.moved,
-                100.0 * model.log_z().efficiency
-            ));
+            let how = match model.share() {
+                0.0 => "independent draws of the kernels, exact".to_string(),
+                _ => format!("acceptance {:.2}, {:.1} % of the chains moved", drawn.acceptance, 100.0 * drawn.moved),
+            };
+            target.say(&format!("{number} points; {how}"));
         }
     }
     Ok(())

@@ -11,32 +11,32 @@ use minvel::fit::{Folder, Levels};
 use minvel::train::Desk;
 use std::path::PathBuf;
 
-/// Add `log_density` and `energy` to the rows of a file.
+/// Score each row of a file: add the columns `log_density` and `energy`.
 ///
-/// The file must have the columns that the model was fitted to, or others named by --columns; all its columns are kept. Log
-/// densities are in nats, w.r.t. the volume of the manifold in radians (angles) or in the units of the data (vectors); of
-/// axes, w.r.t. the half of the circle or sphere that they fill. Rows that miss a number (empty, NA, NaN) stay, and get
-/// empty cells.
+/// The file must have the columns that the model was fitted to, or others given by --columns; all its columns are kept. Log
+/// densities are in nats, with respect to the volume of the manifold in radians (angles) or in the units of the data
+/// (vectors); for axes, with respect to half of the circle or sphere. Rows with missing values (empty, NA, NaN) are kept,
+/// with empty scores.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel score quakes places.csv --out scored.csv
-  minvel score quakes places.csv --level --out scored.csv   also the share of the mass that is denser
-  minvel score quakes orte.csv --columns Breite,Länge --out scored.csv
-  zcat new.csv.gz | minvel score quakes - --out -            as part of a pipe")]
+  minvel score quakes places.csv --out scored.csv           all columns, log_density and energy
+  minvel score quakes places.csv --level --out scored.csv   also highest-density levels
+  minvel score quakes orte.csv --columns Breite,Länge --out scored.csv    other column names
+  zcat new.csv.gz | minvel score quakes - --out -           in a pipe")]
 pub struct Arguments {
     /// Folder of the fit.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// File of points, - for standard input, or the name of a known data set.
+    /// File of points, - for standard input, or the name of a data set.
     #[arg(value_name = "DATA")]
     data: String,
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
     target: Target,
-    /// Add `level`: the share of the model's mass where the density is higher than at the row (0 at the mode, near 1 far
-    /// out; a row is outside of the 90 % region if its level is above 0.9), by 10 000 draws of the model.
+    /// Add the column `level`: probability mass where the density is higher than at the row (0 at the mode, near 1 in the
+    /// tails; rows with a level above 0.9 are outside the 90 % region), estimated from 10 000 samples of the model.
     #[arg(long)]
     level: bool,
     /// Print one JSON object instead of text.
@@ -82,10 +82,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut text = format!("{} rows, mean log density {mean} nats, log Z {}", complete.total, model.log_z().value);
     if missing > 0 {
-        text += &format!("; {missing} rows miss a number and have no score");
+        text += &format!("; {missing} rows with missing values not scored");
     }
     if arguments.level {
-        text += &format!("; levels by {} draws of the model", Levels::DRAWS);
+        text += &format!("; levels from {} samples of the model", Levels::DRAWS);
     }
     arguments.target.say(&text);
     Ok(())

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 /// How the file is made up.
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 pub struct Source {
-    /// Columns of a point, by name or by number from 1; NAME=COLUMN names one, as in phi=2,psi=3.
+    /// Columns of a point, by name or by number from 1; NAME=COLUMN assigns a name, as in phi=2,psi=3.
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     columns: Option<Vec<String>>,
-    /// What separates the fields of a text file: a character, tab or space [default: found from its first lines].
+    /// Field delimiter of a text file: a character, tab or space [default: detected from the first lines].
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     delimiter: Option<char>,
-    /// Which array of an NPZ file.
+    /// Name of the array in an NPZ file.
     #[arg(long, value_name = "NAME")]
     array: Option<String>,
 }
@@ -50,7 +50,7 @@ impl Source {
         let in_order = || self.pairs().map(|all| all.into_iter().map(|(_, which)| which.to_string()).collect());
         match by_name.filter(|all| Some(all.len()) == self.columns.as_ref().map(Vec::len)).or_else(in_order) {
             Some(columns) if columns.len() != model.columns.len() => Err(Error::config(format!(
-                "--columns names {} columns, but the model takes {}: {}",
+                "--columns gives {} columns; expected {}: {}",
                 columns.len(),
                 model.columns.len(),
                 model.columns.join(", ")
@@ -75,6 +75,6 @@ fn delimiter(text: &str) -> Result<char, String> {
         ("tab" | "\\t", ..) => Ok('\t'),
         ("space", ..) => Ok(' '),
         (_, Some(one), None) => Ok(one),
-        _ => Err("give one character, tab or space".to_string()),
+        _ => Err("expected one character, tab or space".to_string()),
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A file to write, or `-` for standard output.
 #[derive(clap::Args)]
 pub struct Target {
-    /// File to write: .csv, .tsv (.gz), .parquet or .npy; - for CSV on standard output.
+    /// Output file: .csv, .tsv (also .gz), .parquet or .npy; - for CSV on standard output.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 }
@@ -22,7 +22,7 @@ impl Target {
     pub fn check(&self, json: bool) -> Result<(), Error> {
         check_name(&self.out)?;
         match json && self.is_standard() {
-            true => Err(Error::config("--json and --out - both print on standard output: choose one")),
+            true => Err(Error::config("--json and --out - both write to standard output; use only one of them")),
             false => Ok(()),
         }
     }

@@ -8,19 +8,19 @@ use minvel::experiment::{self, Choices, Config, Entry};
 use minvel::{Error, file};
 use std::path::Path;
 
-/// Train an auto-encoder of images with codes on a manifold, or the network that judges its digits.
+/// Train an auto-encoder with codes on a manifold, or the LeNet whose features FID compares on MNIST.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel train wae photos                                pictures of your own; settings that suit them are chosen
+  minvel train wae photos                                your pictures, with suitable settings
   minvel train vae --quick                               digits in two minutes
   minvel train vae --set model.latent=hyperbolic:4       codes in hyperbolic space
   minvel train vae --set model.posterior=explicit --set model.matching.kind=divergence
-  minvel train wae --config mine.toml --device cuda      settings of a file, on a GPU
-  minvel train vae --resume runs/train-vae               go on after Ctrl-C or a power cut
-  minvel train lenet                                     the features that FID compares on MNIST
+  minvel train wae --config mine.toml --device cuda      settings from a file, on a GPU
+  minvel train vae --resume runs/train-vae               continue after Ctrl-C or a power failure
+  minvel train lenet                                     LeNet, for FID on MNIST
 Use a trained model with minvel encode, decode, sample and inspect.
-All settings with their meaning: minvel train vae --help and minvel train wae --help.")]
+All settings: minvel train vae --help and minvel train wae --help.")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -28,44 +28,44 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// A variational auto-encoder: likelihoods, samples, paths between images.
+    /// Train a variational auto-encoder: likelihoods, samples, paths between images.
     ///
-    /// It learns to draw images from codes on a manifold, and to tell the law of the code from the image; what keeps codes
-    /// near the prior is an energy learnt at minimum velocity, or a divergence where the posterior has a density. The folder
-    /// gets report.html, the figures, and models/model.safetensors.
+    /// The decoder maps codes on a manifold to images, the encoder maps an image to a posterior over codes. The posterior is
+    /// kept close to the prior by an energy trained at minimum velocity (implicit posteriors) or by the KL divergence
+    /// (explicit posteriors). The output folder holds report.html, the figures and models/model.safetensors.
     ///
-    /// For a folder of pictures, size, likelihood, networks and training are chosen by the pictures and printed;
-    /// each choice can be overridden by --set.
+    /// For a folder of pictures, the image size, likelihood, networks and training settings are chosen to suit the pictures
+    /// and printed; override any of them with --set.
     #[command(term_width = 0)] // the settings can be copied to a file
     #[command(after_long_help = concat!(
         "Examples:\n",
-        "  minvel train vae photos                                   a folder of PNG and JPEG files of your own\n",
+        "  minvel train vae photos                                   your folder of PNG and JPEG files\n",
         "  minvel train vae --quick                                  digits in two minutes\n",
         "  minvel train vae --quick --set model.latent=sphere:2      with a map of the whole latent sphere\n",
         "  minvel train vae --set model.latent=hyperbolic:4          another manifold for the codes\n",
         "  minvel train vae --set model.posterior=explicit --set model.matching.kind=divergence\n",
-        "  minvel train vae --seeds 10 --device cuda                 ten trainings side by side on a GPU\n\n",
-        "Settings, as --set KEY=VALUE (keys of [model] are model.KEY) or as a file for --config:\n\n",
+        "  minvel train vae --seeds 10 --device cuda                 ten concurrent trainings on a GPU\n\n",
+        "Settings, for --set KEY=VALUE (in section [model], KEY is model.NAME) or for a --config file:\n\n",
         include_str!("../../../experiments/train-vae.toml")
     ))]
     Vae(Training),
-    /// A Wasserstein auto-encoder: velocity, adversarial or MMD matching.
+    /// Train a Wasserstein auto-encoder: velocity, adversarial or MMD matching.
     ///
-    /// One code for each image; the codes of all images together are pulled to the prior. The folder gets report.html, the
-    /// figures, and models/model.safetensors.
+    /// Each image has one code, and the distribution of all codes is matched to the prior. The output folder holds
+    /// report.html, the figures and models/model.safetensors.
     ///
-    /// For a folder of pictures, size, likelihood, networks and training are chosen by the pictures and printed;
-    /// each choice can be overridden by --set.
+    /// For a folder of pictures, the image size, likelihood, networks and training settings are chosen to suit the pictures
+    /// and printed; override any of them with --set.
     #[command(term_width = 0)] // the settings can be copied to a file
     #[command(after_long_help = concat!(
         "Examples:\n",
-        "  minvel train wae photos                                   a folder of PNG and JPEG files of your own\n",
+        "  minvel train wae photos                                   your folder of PNG and JPEG files\n",
         "  minvel train wae photos --set frame.side=64               at another size\n",
         "  minvel train wae --quick                                  digits in two minutes\n",
         "  minvel train wae --set model.matching.kind=adversarial    a critic instead of an energy\n",
         "  minvel train wae --set model.latent=torus:4               another manifold for the codes\n",
-        "  minvel train wae cifar10 --device cuda                    a known set of photographs\n\n",
-        "Settings, as --set KEY=VALUE (keys of [model] are model.KEY) or as a file for --config:\n\n",
+        "  minvel train wae cifar10 --device cuda                    a public data set of photographs\n\n",
+        "Settings, for --set KEY=VALUE (in section [model], KEY is model.NAME) or for a --config file:\n\n",
         include_str!("../../../experiments/train-wae.toml")
     ))]
     Wae(Training),
@@ -75,7 +75,7 @@ enum What {
 /// What to train on, and how.
 #[derive(Args)]
 struct Training {
-    /// Folder of pictures (PNG, JPEG; also in folders below), folder of MNIST's files, mnist or cifar10 [default: mnist].
+    /// Folder of pictures (PNG, JPEG, searched recursively), folder of MNIST's files, mnist or cifar10 [default: mnist].
     #[arg(value_name = "PICTURES", conflicts_with = "resume")]
     pictures: Option<String>,
     #[command(flatten)]
@@ -102,7 +102,9 @@ fn suited(training: Training, entry: &Entry) -> Result<reproduce::How, Error> {
     let key_of = |assignment: &String| assignment.split('=').next().unwrap_or_default().trim().to_string();
     if let Some(pictures) = pictures {
         if how.set.iter().any(|assignment| key_of(assignment) == "data") {
-            return Err(Error::config("the pictures are named twice, by PICTURES and by --set data=…: name them once"));
+            return Err(Error::config(
+                "the pictures are given twice, by PICTURES and by --set data=…; remove one of them",
+            ));
         }
         let quoted = serde_json::to_string(&pictures).expect("a name is plain data");
         how.set.insert(0, format!("data={quoted}"));
@@ -132,7 +134,7 @@ fn print(choices: &Choices) {
     if choices.chosen.is_empty() {
         return;
     }
-    say!("Settings chosen for them; override any with --set:");
+    say!("Settings chosen for these pictures; override any with --set:");
     let line = |c: &experiment::Chosen| format!("--set {}={}", c.key, c.value.replace('"', ""));
     let widest = choices.chosen.iter().map(|c| line(c).chars().count()).max().unwrap_or(0);
     for c in &choices.chosen {

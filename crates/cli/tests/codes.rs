@@ -106,7 +106,7 @@ fn a_model_is_used_after_its_folder_was_moved_and_its_data_are_gone() {
     assert!(text("after.csv").starts_with("file,unit1,unit2,") && text("after.csv").contains("\n07.png,"));
     let said = folder.good(&["inspect", "deep/moved"]);
     for words in [
-        "8 × 8, in colour",
+        "8 × 8 images, in colour",
         "sphere:16: 17 columns unit1 … unit17",
         "point",
         "σ = 0.7071",
@@ -206,16 +206,16 @@ fn wrong_models_codes_and_places_are_refused_with_what_to_do() {
         (&decode("several", "good.csv"), &["holds 2 models", "a.safetensors", "b.safetensors"]),
         (&decode("off.csv", "good.csv"), &["off.csv", "safetensors"]),
         (&["decode", "run", "good.csv"], &["--out DIR"]),
-        (&["decode", "run", "good.csv", "--out", "photos"], &["photos: this folder is not empty"]),
+        (&["decode", "run", "good.csv", "--out", "photos"], &["photos: the folder is not empty"]),
         (&["decode", "run", "good.csv", "--out", "out", "--replica", "3"], &["2 trainings", "from 1 to 2"]),
         (&["encode", "run", "photos", "--mean", "--out", "z.csv"], &["mean of an implicit posterior is unknown"]),
         (&["encode", "run", "quakes.csv", "--out", "z.csv"], &["neither a picture (PNG, JPEG) nor an idx file"]),
         (&["encode", "run", "nothing", "--out", "z.csv"], &["nothing: not found"]),
         (&["encode", "run", "photos", "--out", "z.txt"], &[".csv"]),
-        (&sample("run", "z.csv"), &["z.csv", "name a folder"]),
-        (&sample("photos", "z.csv"), &["neither a fit", "nor a training"]),
+        (&sample("run", "z.csv"), &["z.csv", "expected a folder"]),
+        (&sample("photos", "z.csv"), &["contains no model", "a fit", "a training"]),
         (&["sample", "fit", "--out", "z.csv", "--replica", "1"], &["fitted density"]),
-        (&["inspect", "photos"], &["neither a fit", "nor a training"]),
+        (&["inspect", "photos"], &["contains no model", "a fit", "a training"]),
     ] {
         let output = folder.minvel(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", error(&output));

@@ -196,7 +196,7 @@ fn where_all_addresses_fail_one_message_says_what_to_put_where_by_hand() {
     assert_eq!(output.status.code(), Some(1));
     let (said, sum) = (error(&output), known(&folder, "", &points()));
     let sum = sum.split('\'').nth(3).unwrap();
-    for part in [FIRST, "404", SECOND, "sent something else", "20000 bytes", sum, &folder.text(PLACE)] {
+    for part in [FIRST, "404", SECOND, "wrong content", "20000 bytes", sum, &folder.text(PLACE)] {
         assert!(said.contains(part), "`{part}` in {said}");
     }
     assert!(said.contains("run `minvel data fetch points` again"), "{said}");
@@ -229,7 +229,7 @@ fn a_certificate_of_an_unknown_authority_is_refused_and_one_of_ssl_cert_file_tru
     assert!(error(&output).contains("UnknownIssuer"), "{}", error(&output));
     assert_eq!(server.seen(), [SECOND], "nothing was asked before the certificate was checked");
     folder.file("words.pem", "words");
-    for (file, expected) in [("no.pem", "no.pem"), ("words.pem", "no certificates")] {
+    for (file, expected) in [("no.pem", "no.pem"), ("words.pem", "no PEM certificates")] {
         let output = run(Some(file));
         assert_eq!(output.status.code(), Some(2), "{}", error(&output));
         assert!(error(&output).contains(expected) && error(&output).contains("SSL_CERT_FILE"), "{}", error(&output));

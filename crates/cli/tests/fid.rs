@@ -65,8 +65,8 @@ fn bad_pictures_are_named_and_left_out_with_a_count() {
     let output = folder.minvel(&[&["fid", "thin", "thick"], &LENET[..]].concat());
     assert!(output.status.success());
     let said = error(&output);
-    assert!(said.contains("left out: thick/05a.png is neither PNG nor JPEG"), "{said}");
-    assert!(said.contains("2 images were left out"), "{said}");
+    assert!(said.contains("warning: skipped thick/05a.png, which is neither PNG nor JPEG"), "{said}");
+    assert!(said.contains("2 images were skipped"), "{said}");
 }
 
 #[test]
@@ -80,13 +80,13 @@ fn what_cannot_be_compared_is_refused_before_any_work() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", error(&output));
         assert!(error(&output).contains(expected), "{arguments:?}: {}", error(&output));
     };
-    refused(&["missing", "empty"], "missing: is not there");
+    refused(&["missing", "empty"], "missing: not found");
     refused(&["empty", "empty"], "empty: has no PNG or JPEG files");
-    refused(&["notes.txt", "empty"], "notes.txt: is neither a folder of images nor an .npz file");
+    refused(&["notes.txt", "empty"], "notes.txt: unsupported file; expected a folder of images or an .npz file");
     refused(&["broken.npz", "broken.npz"], "broken.npz: is damaged or not an NPZ file");
     refused(&["cifar10:train", "cifar10:test"], "`cifar10` is not on this machine");
     refused(&["mnist:none", "mnist:test"], "there are no images `mnist:none`");
-    refused(&["broken.npz", "--save", "out.csv"], "out.csv: statistics are written as .npz");
+    refused(&["broken.npz", "--save", "out.csv"], "out.csv: unsupported file type; expected .npz");
     refused(&["broken.npz", "--save", "no/out.npz"], "there is no folder no");
     refused(&["broken.npz"], "<B>");
     std::fs::create_dir(folder.path("one")).unwrap();

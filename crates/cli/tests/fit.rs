@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Folder, Numbers, TINY, column, quakes};
+use support::{Folder, Numbers, SPLIT, TINY, column, quakes};
 
 /// An estimate has a mean and its error.
 fn estimate(value: &Value, what: &str) -> (f64, f64) {
@@ -36,15 +36,15 @@ fn check_scores(value: &Value, rows: u64, distinct: u64) {
 fn a_file_of_quakes_becomes_a_density_a_score_a_sample_a_map_and_a_report() {
     let folder = Folder::new("fit-quakes");
     folder.file("quakes.csv", quakes(300, 1));
-    let fit = folder.json(&[&["fit", "quakes.csv", "--out", "run"], &TINY[..]].concat());
+    let fit = folder.json(&[&["fit", "quakes.csv", "--out", "run"], &TINY[..], &SPLIT].concat());
     check_scores(&fit, 300, 300);
     assert_eq!(fit["leaked_share"].as_f64(), Some(0.0));
     let guesses = fit["data"]["guesses"].to_string();
     for guess in ["sphere:2", "latlon", "degrees"] {
         assert!(guesses.contains(guess), "guessed {guess}: {guesses}");
     }
-    let split: Vec<u64> = fit["split"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect();
-    assert_eq!(split, [240, 30, 30]);
+    let split = ["train", "validation", "test"].map(|part| fit["procedure"][part].as_u64().unwrap());
+    assert_eq!((split, fit["centres"].as_u64()), ([240, 30, 30], Some(240)));
 
     let files = folder.list("run");
     for file in
@@ -117,7 +117,7 @@ fn score(folder: &Folder) {
 fn sample(folder: &Folder) {
     let value = folder.json(&["sample", "run", "-n", "250", "--out", "drawn.csv"]);
     assert_eq!(value["rows"].as_u64(), Some(250));
-    for key in ["acceptance", "moved", "importance_efficiency"] {
+    for key in ["acceptance", "moved"] {
         assert!((0.0..=1.0).contains(&value[key].as_f64().unwrap()), "{key}: {value}");
     }
     let path = folder.path("drawn.csv");
@@ -147,7 +147,7 @@ fn evaluate(folder: &Folder) {
     let known = folder.json(&["evaluate", "run", "quakes.csv"]);
     assert_eq!(known["leaked_share"].as_f64(), Some(0.8));
     let text = folder.good(&["evaluate", "run", "fresh.csv"]);
-    assert!(text.contains("minvel less this") && text.contains("Stein test"), "{text}");
+    assert!(text.contains("minvel − baseline") && text.contains("Stein test"), "{text}");
     // One row has a score, without an error.
     folder.file("one.csv", "latitude,longitude\n38,142\n");
     let one = folder.json(&["evaluate", "run", "one.csv"]);
@@ -188,16 +188,75 @@ fn look(folder: &Folder) {
 fn a_fit_says_what_it_guessed_and_how_it_went() {
     let folder = Folder::new("fit-says");
     folder.file("quakes.csv", quakes(100, 2));
-    let output = folder.minvel(&[&["fit", "quakes.csv"], &TINY[..]].concat());
+    let output = folder.minvel(&[&["fit", "quakes.csv"], &TINY[..], &SPLIT].concat());
     let (out, err) = (String::from_utf8_lossy(&output.stdout), support::error(&output));
     assert!(output.status.success(), "{err}");
-    assert!(err.contains("guessed: manifold sphere:2") && err.contains("guessed: units degrees"), "{err}");
-    for word in ["100 rows (100 distinct)", "80 to learn from", "test NLL", "kernel density", "log Z", "report.html"] {
+    assert!(err.contains("inferred: manifold sphere:2") && err.contains("inferred: units degrees"), "{err}");
+    for word in [
+        "100 rows (100 distinct)",
+        "80 training, 10 validation and 10 test rows",
+        "kernels on 80 rows",
+        "test NLL",
+        "kernel density",
+        "log Z",
+        "report.html",
+    ] {
         assert!(out.contains(word), "`{word}` is not said:\n{out}");
     }
     assert!(folder.path("runs/fit-quakes/report.html").exists(), "without --out it goes to runs/");
     folder.good(&[&["fit", "quakes.csv"], &TINY[..]].concat());
     assert!(folder.path("runs/fit-quakes-2/report.html").exists(), "and the next one beside it");
+}
+
+/// The score of five test rows used to be printed as if it were one, and rows fewer than 30 were refused.
+#[test]
+fn few_rows_are_scored_by_cross_validation_and_refitted_and_that_is_said() {
+    let folder = Folder::new("fit-few");
+    for (rows, said) in [(5, "leaving out one row at a time"), (40, "10 folds, repeated 5 times")] {
+        folder.file("quakes.csv", quakes(rows, 2));
+        let out = format!("run-{rows}");
+        let text = folder.good(&[&["fit", "quakes.csv", "--out", &out], &TINY[..]].concat());
+        let all = format!("refitted on all {rows} rows");
+        for words in [said, &all, "cross-validated NLL", "without correction"] {
+            assert!(text.contains(words), "`{words}` is not said:\n{text}");
+        }
+        let page = std::fs::read_to_string(folder.path(&out).join("report.md")).unwrap();
+        assert!(page.contains(said) && page.contains(&all), "{page}");
+        let inspect = folder.json(&["inspect", &out]);
+        assert_eq!((inspect["centres"].as_u64(), inspect["rows"].as_u64()), (Some(rows as u64), Some(rows as u64)));
+        let drawn = folder.good(&["sample", &out, "-n", "10", "--out", "drawn.csv"]);
+        assert!(drawn.contains("exact") && !drawn.contains("efficient"), "{drawn}");
+    }
+    let fit = folder.json(&[&["fit", "quakes.csv", "--out", "json"], &TINY[..]].concat());
+    assert_eq!(fit["procedure"]["kind"].as_str(), Some("cross-validation"));
+    let numbers = ["rows", "folds", "repeats"].map(|key| fit["procedure"][key].as_u64().unwrap());
+    assert_eq!((numbers, fit["test_rows"].as_u64()), ([40, 10, 5], Some(40)));
+}
+
+/// On a million rows the report said "kernels on 800000 points", while 20 000 were centres.
+#[test]
+fn a_report_says_on_how_many_rows_the_kernels_stand() {
+    let folder = Folder::new("fit-thinned");
+    folder.file("quakes.csv", quakes(300, 2));
+    let thin = ["--set", "kernels.centres=100", "--objective", "none"];
+    let text = folder.good(&[&["fit", "quakes.csv", "--out", "run"], &TINY[..], &SPLIT, &thin].concat());
+    assert!(text.contains("kernels on 100 of 240 training rows") && text.contains("warning: The kernels"), "{text}");
+    let page = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
+    assert!(page.contains("kernels on 100 of 240 training rows"), "{page}");
+    assert!(folder.good(&["inspect", "run"]).contains("100 centres of 240 training rows"));
+}
+
+/// A rate of 10³⁰ fell back to no correction, and nothing said so.
+#[test]
+fn a_training_that_diverges_is_a_warning() {
+    let folder = Folder::new("fit-diverges");
+    folder.file("quakes.csv", quakes(100, 2));
+    let wild = ["--set", "learning.rate=1e30"];
+    let text = folder.good(&[&["fit", "quakes.csv", "--out", "run"], &TINY[..], &SPLIT, &wild].concat());
+    assert!(text.contains("diverged") && text.contains("the correction was dropped"), "{text}");
+    assert!(std::fs::read_to_string(folder.path("run/report.md")).unwrap().contains("diverged"));
+    let text = folder.good(&[&["fit", "quakes.csv", "--out", "tame"], &TINY[..], &SPLIT].concat());
+    assert!(!text.contains("diverged"), "{text}");
 }
 
 #[test]
@@ -321,7 +380,7 @@ fn every_objective_and_flow_can_be_asked_for() {
     ];
     for (k, flags) in flags.iter().enumerate() {
         let out = format!("run{k}");
-        let fit = folder.json(&[&["fit", "quakes.csv", "--out", &out], &TINY[..], flags].concat());
+        let fit = folder.json(&[&["fit", "quakes.csv", "--out", &out], &TINY[..], &SPLIT, flags].concat());
         estimate(&fit["test_nll"], &flags.join(" "));
         let config = std::fs::read_to_string(folder.path(&out).join("config.toml")).unwrap();
         for pair in flags.chunks(2).filter(|pair| pair[0] != "--threads") {

@@ -171,13 +171,13 @@ fn constant_columns_are_refused_by_name() {
 
 #[test]
 fn too_few_rows_are_refused() {
-    let text = table("lat,lon", 7, |i| format!("{},{}", i, 30.0 * i));
-    refused("few", "places.csv", text, &[], &["places.csv", "7 rows", "30"]);
+    let text = table("lat,lon", 4, |i| format!("{},{}", i, 30.0 * i));
+    refused("few", "places.csv", text, &[], &["places.csv", "4 rows", "at least 5"]);
     refused("header", "places.csv", "lat,lon\n", &[], &["places.csv", "0 rows"]);
     refused("empty-file", "places.csv", "", &[], &["places.csv", "empty"]);
     // Too few different ones are too few as well.
-    let text = table("lat,lon", 60, |i| format!("{},{}", i % 5.0, 30.0 * (i % 5.0)));
-    refused("repeats", "places.csv", text, &["--distinct"], &["places.csv", "5", "30"]);
+    let text = table("lat,lon", 60, |i| format!("{},{}", i % 4.0, 30.0 * (i % 4.0)));
+    refused("repeats", "places.csv", text, &[], &["places.csv", "4 different rows", "at least 5"]);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_folder_that_is_not_empty_is_left_alone() {
     for nothing in ["run", "nowhere"] {
         let output = folder.minvel(&["fit", "--resume", nothing]);
         assert_eq!(output.status.code(), Some(2), "{}", error(&output));
-        assert!(error(&output).contains("there is no fit to go on with"), "{}", error(&output));
+        assert!(error(&output).contains("no fit to resume here"), "{}", error(&output));
     }
     assert!(!folder.path("nowhere").exists());
 }
@@ -373,7 +373,7 @@ fn data_that_do_not_fit_the_model_are_refused_by_every_command() {
     ];
     all_refused(&folder, "a name of no format", &names, &[".csv"]);
     let figures: [&[&str]; 1] = [&["plot", "run", "--out", "figures", "--centre", "1000"]];
-    all_refused(&folder, "no longitude", &figures, &["--centre is a longitude"]);
+    all_refused(&folder, "no longitude", &figures, &["--centre: expected a longitude"]);
     let figures: [&[&str]; 1] = [&["plot", "run", "--out", "figures", "--compass", "true"]];
-    all_refused(&folder, "no wind rose", &figures, &["--compass is for a wind rose", "leave it out"]);
+    all_refused(&folder, "no wind rose", &figures, &["--compass applies to wind roses", "remove the option"]);
 }

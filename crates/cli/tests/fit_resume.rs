@@ -7,7 +7,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use support::{Folder, Numbers, error, quakes};
 
-const SETTINGS: [&str; 15] = [
+const SETTINGS: [&str; 17] = [
+    "--set",
+    "few.rows=0",
     "--quick",
     "--set",
     "learning.steps=200",
@@ -103,6 +105,42 @@ fn twenty_kills_at_random_moments_change_no_bit_of_a_fit() {
     }
     println!("{kills} kills in {runs} runs of {duration:.1} s, {inside} of them inside the training");
     assert!(inside > 0, "no kill hit the training: make it longer");
+}
+
+/// Few rows: folds with corrections of their own, kept apart.
+#[test]
+fn kills_change_no_bit_of_a_cross_validation() {
+    let folder = Folder::new("fit-few-killed");
+    folder.file("quakes.csv", quakes(120, 1));
+    let few = ["--set", "few.rows=2000", "--set", "few.correction=100", "--set", "few.folds=3"];
+    let begun = Instant::now();
+    folder.good(&begin("whole", &few));
+    let duration = begun.elapsed().as_secs_f64();
+    let expected = outcome(&folder, "whole");
+    let start =
+        |arguments: &[&str]| folder.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let (mut numbers, mut kills) = (Numbers::new(2), 0);
+    let mut child = start(&begin("killed", &few));
+    loop {
+        std::thread::sleep(Duration::from_secs_f64(duration * (0.2 + 0.5 * numbers.uniform())));
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        if kills == 4 {
+            child.wait().unwrap();
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        child = match folder.path("killed/run.json").exists() {
+            true => start(&resume("killed")),
+            false => start(&begin("killed", &few)),
+        };
+    }
+    println!("{kills} kills of a run of {duration:.1} s");
+    assert!(kills > 0, "no kill hit the fit");
+    assert!(outcome(&folder, "killed") == expected, "after {kills} kills the outcome differs");
 }
 
 /// The twin: other randomness must give another outcome, in every part that is compared.

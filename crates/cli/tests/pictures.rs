@@ -162,7 +162,7 @@ fn what_are_no_pictures_is_refused_before_anything_is_written() {
         (&["one.png"], "one.png: is not a folder"),
         (&["empty"], "empty: has no PNG or JPEG files"),
         (&["damaged"], "has no readable picture"),
-        (&["empty", "--set", "data=damaged"], "named twice"),
+        (&["empty", "--set", "data=damaged"], "given twice"),
         (&["cifar10"], "`cifar10` is not on this machine"),
     ] {
         let output = folder.minvel(&[&["train", "wae"], arguments].concat());

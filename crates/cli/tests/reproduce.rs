@@ -58,7 +58,7 @@ fn an_experiment_asks_for_the_data_it_lacks_and_leaves_nothing() {
     let output = folder.minvel(&["reproduce", "earth", "--quick", "--set", "sets=['volcano', 'rna']", "--out", "out"]);
     let message = String::from_utf8_lossy(&output.stderr).to_string();
     assert_eq!(output.status.code(), Some(2), "{message}");
-    for part in ["volcano, rna", "MINVEL_DATA", "minvel data"] {
+    for part in ["`earth`", "not on this machine", "`minvel data fetch volcano rna`"] {
         assert!(message.contains(part), "{message}");
     }
     assert!(!folder.path("out").exists(), "a folder is left behind");
@@ -98,7 +98,9 @@ fn help_teaches_by_example() {
     let output = minvel(&["reproduce", "--help"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("minvel reproduce synthetic --quick"));
-    for command in ["fit", "data", "reproduce", "train", "fid"] {
+    for command in
+        ["fit", "data", "reproduce", "train", "fid", "encode", "decode", "plot", "compare", "evaluate", "grid"]
+    {
         let help = String::from_utf8(minvel(&[command, "--help"]).stdout).unwrap();
         let examples = help.split("Examples:\n").nth(1).unwrap_or_else(|| panic!("{command} has no examples"));
         let broken =

@@ -123,7 +123,7 @@ fn settings_of_the_help_are_a_file_of_settings() {
     let folder = Folder::new("train-help");
     for what in ["vae", "wae"] {
         let help = folder.good(&["train", what, "--help"]);
-        let settings = help.split_once("for --config:\n\n").unwrap().1;
+        let settings = help.split_once("for a --config file:\n\n").unwrap().1;
         folder.file("own.toml", settings);
         let output = folder.minvel(&["train", what, "--config", "own.toml", "--set", "data=nowhere"]);
         assert!(error(&output).contains("nowhere: is not a folder"), "{}", error(&output));

@@ -108,9 +108,9 @@ fn columns_not_used_are_named_and_settings_are_explained() {
     assert!(std::fs::read_to_string(folder.path("run/report.md")).unwrap().contains("Columns not used: place, depth."));
     let config = std::fs::read_to_string(folder.path("run/config.toml")).unwrap();
     for line in [
-        "seed = 5                 # of all randomness",
-        "# at the validation objective",
-        "draws = 2000             # of the kernels",
+        "seed = 5                 # random seed",
+        "# number of evaluations of the validation objective",
+        "draws = 2000             # samples of the kernels",
     ] {
         assert!(config.contains(line), "`{line}` is not in\n{config}");
     }
@@ -161,7 +161,10 @@ fn rows_that_miss_a_number_keep_their_place_without_a_score() {
     folder.good(&fit(&["quakes.csv"]));
     folder.file("places.csv", "latitude,longitude,name\n38,142,a\n,100,b\n10,NA,c\n-40,-70,d\n");
     let text = folder.good(&["score", "run", "places.csv", "--level", "--out", "scored.csv"]);
-    assert!(text.contains("4 rows") && text.contains("2 rows miss a number") && text.contains("10000 draws"), "{text}");
+    assert!(
+        text.contains("4 rows") && text.contains("2 rows with missing values") && text.contains("10000 samples"),
+        "{text}"
+    );
     let scored = std::fs::read_to_string(folder.path("scored.csv")).unwrap();
     let lines: Vec<&str> = scored.lines().collect();
     assert_eq!(lines[0], "latitude,longitude,name,log_density,energy,level");
@@ -186,7 +189,10 @@ fn a_test_of_few_rows_is_none() {
     for rows in [1, 7] {
         folder.file("few.csv", quakes(rows, 9));
         let text = folder.good(&["evaluate", "run", "few.csv"]);
-        assert!(text.contains(&format!("needs at least 8 rows, not {rows}")) && !text.contains("NaN"), "{text}");
+        assert!(
+            text.contains(&format!("no Stein test: {rows} rows, at least 8 needed")) && !text.contains("NaN"),
+            "{text}"
+        );
         assert!(folder.json(&["evaluate", "run", "few.csv"])["goodness"]["p_value"].is_null());
     }
     folder.file("enough.csv", quakes(8, 9));

@@ -1,8 +1,8 @@
 //! **One.** A Gaussian. Prints the precision learnt by minimum velocity beside the true one, 1/s² = 0.25, for five seeds at once:
-//! `precision 0.25 ± 0.00x (true 0.25)`. Takes a second.
+//! `precision 0.25 ± 0.00x (true 0.25)`. Runs for a second.
 //!
-//! The model is E(x) = a·x²/2 with one parameter a. The loss says how fast one Langevin step of the model would move the
-//! data; it is least for the a under which the data are already at rest.
+//! The model is E(x) = a·x²/2 with one parameter a. The loss measures how fast one Langevin step of the model would move
+//! the data; it is minimal for the a that leaves the data at rest.
 use minvel::eval::Estimate;
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::objective::{MinimumVelocity, Objective};

@@ -1,6 +1,6 @@
-//! **Two.** The banana with every objective. Trains the same network (two layers of 64) by eight objectives, three seeds each, and
+//! **Two.** The banana with every objective. Trains the same network (two layers of 64) with eight objectives, three seeds each, and
 //! prints its exact score-matching loss J on fresh data; the best possible is −0.945. All objectives with bounded variance come
-//! close to each other, CD-1 without control variate does not. Takes about ten seconds.
+//! close to each other, CD-1 without control variate does not. Runs for about ten seconds.
 use minvel::Energy;
 use minvel::energy::{Activation, Features, Mlp, initialise, parameters, toy::Toy};
 use minvel::eval::Estimate;

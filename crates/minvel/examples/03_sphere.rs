@@ -1,5 +1,6 @@
-//! **Three.** A density on the sphere. Learns the paper's mixture of four von Mises–Fisher laws on S² by minimum velocity with
-//! Riemannian Langevin steps, normalises the model by quadrature, and prints KL(truth‖model): about 2e-4 nats. Takes five seconds.
+//! **Three.** A density on the sphere. Learns the paper's mixture of four von Mises–Fisher distributions on S² by minimum velocity with
+//! Riemannian Langevin steps, normalises the model by quadrature, and prints KL(truth‖model): about 2e-4 nats. Runs for
+//! five seconds.
 use minvel::Energy;
 use minvel::energy::{Activation, Features, Mlp, initialise, parameters, toy::Toy};
 use minvel::eval::OnGrid;

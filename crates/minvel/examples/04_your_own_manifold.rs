@@ -1,6 +1,6 @@
 //! **Four.** Your own manifold in one file. The half line x > 0 with the metric dx²/x², in which a factor of two is the same
-//! distance everywhere: the geometry of scales and rates. Learns a log-normal law on it by Riemannian Langevin steps and
-//! prints its parameters: `mean of log x 0.70 (true 0.70), deviation 0.50 (true 0.50)`. Takes two seconds.
+//! distance everywhere: the geometry of scales and rates. Learns a log-normal distribution on it by Riemannian Langevin steps
+//! and prints its parameters: `mean of log x 0.70 (true 0.70), deviation 0.50 (true 0.50)`. Runs for two seconds.
 use minvel::Manifold;
 use minvel::flow::{Form, Law, Noise, RiemannianLangevin};
 use minvel::manifold::{Grid, Metric};

@@ -1,7 +1,7 @@
 //! **Five.** Your own energy in one file. A double well E(x) = θ₄x⁴ − θ₂x² + θ₁x, learnt from samples of a mixture of two normal
-//! laws, then sampled from. Prints the parameters and the share of samples in the right-hand well:
-//! `in the right well: 0.6 of the data, 0.5… of the model`. Takes two seconds. (Score matching sees the shape of each
-//! well well, and their relative mass only through the barrier between them.)
+//! distributions, then sampled from. Prints the parameters and the share of samples in the right-hand well:
+//! `in the right well: 0.6 of the data, 0.5… of the model`. Runs for two seconds. (Score matching determines the shape of
+//! each well accurately, but their relative mass only through the barrier between them.)
 use minvel::Energy;
 use minvel::energy::{Parameter, initialise, parameters};
 use minvel::flow::{Flow, Langevin, Law, Noise, Pace};

@@ -2,7 +2,7 @@
 //! the 32-dimensional sphere), one line of JSON for each method.
 //!
 //! `bench_conv [--device cuda:0] [--precision f32|tf32] [--batch 128] [--seeds 1] [--seconds 1] [--profile yes] METHOD…` with methods
-//! `velocity`, `adversarial` and `discrepancy`; or with `--source FOLDER`, without a GPU, what the kernels would be, and their source.
+//! `velocity`, `adversarial` and `discrepancy`; or with `--source FOLDER` it writes the kernels, without a GPU.
 
 use minvel::autoencoder::{Learning, Matched, Settings};
 use minvel_engine::{Device, Graph, Options, Precision};

@@ -57,7 +57,7 @@ pub use input::{Input, STANDARD};
 pub use layout::{Layout, Units};
 pub(crate) use npy::half;
 pub use picture::{Picture, png_file};
-pub use split::{Split, distinct_rows, leaked_share};
+pub use split::{Split, distinct_rows, folds, leaked_share};
 pub(crate) use table::hexadecimal;
 pub use table::{Column, Options, Table};
 pub use write::{append_columns, check_name, encode_appended, encode_table, write_table};

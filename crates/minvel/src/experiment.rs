@@ -15,6 +15,7 @@ mod directions;
 mod earth;
 mod gallery;
 mod gaussian;
+mod integrals;
 mod ledger;
 mod planar;
 mod recipe;
@@ -78,6 +79,7 @@ pub const LIST: &[Entry] = &[
     directions::SPHERE,
     earth::ENTRY,
     recovery::ENTRY,
+    integrals::ENTRY,
     vae::ENTRY,
     wae::ENTRY,
     cifar::ENTRY,
@@ -90,7 +92,7 @@ pub const MODELS: &[Entry] = &[single::VAE, single::WAE];
 /// Names that stand for several experiments, with what they have in common.
 pub const GROUPS: &[(&str, &str, &[&str])] = &[
     ("synthetic", "The paper's synthetic experiments", &["bias-variance", "cd1", "circle", "sphere"]),
-    ("fit", "Results of `minvel fit` on public data and on known densities", &["earth", "recovery"]),
+    ("fit", "Results of `minvel fit` on public data and on known densities", &["earth", "recovery", "integrals"]),
 ];
 
 /// The experiments that a name stands for.

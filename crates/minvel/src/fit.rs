@@ -10,8 +10,10 @@
 
 mod comparison;
 mod correction;
+mod crossvalidation;
 mod density_grid;
 mod evaluation;
+mod few;
 mod folder;
 mod keep;
 mod levels;
@@ -19,6 +21,8 @@ mod margins;
 mod model;
 mod pages;
 mod partition;
+mod procedure;
+mod quadrature;
 mod settings;
 mod standard;
 
@@ -30,6 +34,7 @@ pub use folder::{Fit, Folder, Summary};
 pub use levels::Levels;
 pub use margins::margin_figures;
 pub use model::{Drawn, History, Model};
-pub use pages::{density_figures, look};
+pub use pages::{density_figures, look, model_in_words};
 pub use partition::LogZ;
-pub use settings::{Geometry, Goal, Learning, Network, Partition, Settings};
+pub use procedure::{Outcome, Procedure, Trial};
+pub use settings::{Few, Geometry, Goal, Learning, Network, Partition, Settings};

@@ -143,6 +143,8 @@ fn bad_settings_of_sweeps_name_their_key() {
         ("cifar", "methods=[]", "methods"),
         ("cifar", "learning.filters=[2,2,2,2,2,2]", "filters"),
         ("celeba", "frame.side=6", "frame.side"),
+        // found by fuzzing: its square is a multiple of 2⁶⁴, and networks were fed no numbers
+        ("celeba", "frame.side=1099511627776", "frame.side"),
         ("celeba", "frame.test=0.4", "frame.test"),
     ];
     for (name, assignment, key) in cases {

@@ -38,6 +38,20 @@ fn the_same_mixtures_are_found_again_on_any_number_of_threads() {
 }
 
 #[test]
+fn few_rows_of_known_laws_integrate_to_one_and_score_as_a_kernel_density_does() {
+    let changes = [FIT, "seeds=1", "rows=[20, 60]", "split=60", "fresh=400", "grid=60", r#"manifolds=["sphere:1"]"#];
+    let findings = run("integrals", "integrals", &config("integrals", &changes), 0);
+    for claim in findings.rows.iter().filter(|row| row.claim.is_some()) {
+        println!("{}: {} ± {:.3}", claim.name, claim.value_text(), claim.std_error);
+        assert!(claim.name.contains("kernel density") || claim.holds == Some(true), "{} does not hold", claim.name);
+        // Seven data sets instead of 35: what is claimed of the mean, and four of its errors.
+        assert!(!claim.name.contains("kernel density") || claim.value < 0.02 + 4.0 * claim.std_error, "{}", claim.name);
+    }
+    let corrected = row(&findings, "share of fits with a correction").value;
+    assert!((0.0..=1.0).contains(&corrected) && findings.rows.iter().filter(|row| row.claim.is_some()).count() == 4);
+}
+
+#[test]
 fn improper_settings_are_refused_by_name() {
     let cases = [
         ("recovery", "manifolds=['so3']", "so3"),
@@ -49,6 +63,8 @@ fn improper_settings_are_refused_by_name() {
         ("recovery", "points=3", "points"),
         ("recovery", "seeds=0", "seeds"),
         ("recovery", "fit.set=['learning.stepz=3']", "learning.steps"),
+        ("integrals", "manifolds=['torus:3']", "torus:3"),
+        ("integrals", "rows=[3]", "rows"),
         ("earth", "sets=['moon']", "moon"),
         ("earth", "sets=[]", "sets"),
         ("earth", "seeds=0", "seeds"),

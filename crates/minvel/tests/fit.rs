@@ -157,7 +157,8 @@ fn log_z_is_that_of_the_energy_and_the_density_integrates_to_one() {
             "{name}: ∫p − 1 = {total:+.2e}, kernels {kernels:+.2e}, log Z {} ± {:.1e}",
             log_z.mean, log_z.std_error
         );
-        let allowed = 4.0 * log_z.std_error + 2.0 * kernels.abs() + 1e6 * f64::EPSILON;
+        // Networks compute in single precision, at other points here and there.
+        let allowed = 4.0 * log_z.std_error + 2.0 * kernels.abs() + f64::from(f32::EPSILON);
         assert!(allowed < 1e-2, "{name}: the comparison has no power: {allowed}");
         assert!(total.abs() <= allowed, "{name}: ∫p = 1 {total:+}, allowed ±{allowed}");
         if name == "euclidean:2" {
@@ -424,5 +425,34 @@ fn an_evaluation_holds_the_errors_of_its_numbers() {
         let other: Vec<f64> = Truth::new(name, [0.02, 0.03, 0.95]).draw(300, 7);
         let evaluation = Evaluation::of(model, &other, 1, &desk(0)).unwrap();
         assert!(evaluation.goodness.p_value < 0.05, "{name}: p = {}", evaluation.goodness.p_value);
+    }
+}
+
+/// Where kernels stood in their list depended on the axes, and with it which points began a mixture and which chose its size:
+/// turning a sphere changed its score from 1.28 to 1.35. Sums by threads changed its last bits.
+#[test]
+fn baselines_do_not_change_when_the_sphere_is_turned_nor_with_threads() {
+    let truth = Truth::new("sphere:2", SHARES);
+    let (train, test) = (truth.draw(500, 1), truth.draw(200, 2));
+    let alone = settings(&["objective=none"]);
+    let scores = |train: &[f64], test: &[f64], threads: usize| {
+        let (model, _) = learn("sphere:2", &alone, train, test, threads);
+        let evaluation = Evaluation::of(&model, test, 1, &desk(threads)).unwrap();
+        evaluation.baselines.into_iter().map(|b| (b.name, b.nll.mean)).collect::<Vec<_>>()
+    };
+    let plain = scores(&train, &test, 1);
+    for threads in [2, 3] {
+        assert_eq!(plain, scores(&train, &test, threads), "{threads} threads");
+    }
+    // The rotation of the unit quaternion (1, 2, 3, 4)/√30.
+    let turn = [[-10.0, 2.0, 11.0], [10.0, -5.0, 10.0], [5.0, 14.0, 2.0]].map(|row| row.map(|x| x / 15.0));
+    let turned = |points: &[f64]| -> Vec<f64> {
+        let image = |x: &[f64]| turn.map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum::<f64>());
+        points.chunks(3).flat_map(image).collect()
+    };
+    for ((name, before), (_, after)) in plain.iter().zip(scores(&turned(&train), &turned(&test), 2)) {
+        println!("{name}: {before} and {after}");
+        // Rounding may end the rounds of a mixture one earlier or later, each of which gains less than 10⁻⁵.
+        assert!((before - after).abs() < 1e-4, "{name}: {before}, turned {after}");
     }
 }

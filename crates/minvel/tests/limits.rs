@@ -6,7 +6,7 @@ mod memory;
 #[path = "support/scratch.rs"]
 mod scratch;
 
-use minvel::data::folder::{self, Pictures};
+use minvel::data::folder::{self, Folder, Framing, Pictures};
 use minvel::data::npz::Npz;
 use minvel::data::{Column, Options, Picture, Table, cifar, idx, write_table};
 use minvel::train::Checkpoint;
@@ -225,6 +225,16 @@ fn pictures_in_flight_are_bounded_together() {
     let most = flying[1].load(Ordering::SeqCst);
     assert!((2..=3).contains(&most), "{most} at once");
     assert!(peak < 2 * LIMIT, "they took {} MB", peak >> 20);
+}
+
+#[test]
+fn a_folder_at_a_large_size_is_refused_before_it_is_read() {
+    let _alone = memory::alone();
+    let scratch = Scratch::new("limits-folder");
+    (0..40).for_each(|k| drop(scratch.file(&format!("{k:02}.png"), png_of(8, 8))));
+    let framing = Framing { crop: None, side: 512 };
+    let message = refusal(|| Folder::read(&scratch.path(""), framing, 1, None, |_, _| ()));
+    tells_limit_and_flag(&message, "has 40 pictures, which at 512 × 512 pixels would take 30 MiB of memory");
 }
 
 #[test]

@@ -30,7 +30,10 @@ fn place<'g>(m: &dyn Manifold, g: &'g Graph) -> Place<'g> {
 fn tangent<'g>(m: &dyn Manifold, x: Expr<'g>, stream: u32) -> Expr<'g> {
     let v = m.tangent_normal(x, x.graph().normal_like(stream, x));
     let length = m.inner(x, v, v).sqrt();
-    (2.5 / length).min(1.0).expand(-1) * v
+    // short of the cut locus
+    let spaces = m.spaces().unwrap_or_default();
+    let reach = spaces.iter().map(|s| 0.8 * s.injectivity()).fold(2.5, f64::min);
+    (reach / length).min(1.0).expand(-1) * v
 }
 
 /// √(largest g_ii): how far a point moves when its chart coordinate does.

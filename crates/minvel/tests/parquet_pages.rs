@@ -21,9 +21,11 @@ enum Thrift {
     Text(&'static str),
     List(Vec<Thrift>),
     Struct(Vec<(u8, Thrift)>),
+    /// A list of truths that is said to be so long, and holds none.
+    Endless(u64),
 }
 
-use Thrift::{Int, List, Long, Struct, Text};
+use Thrift::{Endless, Int, List, Long, Struct, Text};
 
 fn varint(out: &mut Vec<u8>, mut n: u64) {
     while n > 0x7f {
@@ -39,7 +41,7 @@ impl Thrift {
             Int(_) => 5,
             Long(_) => 6,
             Text(_) => 8,
-            List(_) => 9,
+            List(_) | Endless(_) => 9,
             Struct(_) => 12,
         }
     }
@@ -50,6 +52,10 @@ impl Thrift {
             Text(text) => {
                 varint(out, text.len() as u64);
                 out.extend(text.bytes());
+            }
+            Endless(count) => {
+                out.push(0xf1);
+                varint(out, *count);
             }
             List(all) => {
                 out.push((all.len() as u8) << 4 | all.first().map_or(5, Thrift::kind));
@@ -196,6 +202,16 @@ fn texts_have_no_more_lengths_than_the_column_has_rows() {
     let page = data(body.len() as i64, DELTA_LENGTH, body);
     let message = Hand { kind: BYTE_ARRAY, codec: UNCOMPRESSED, page }.refusal(&Scratch::new("hand-delta"));
     assert!(message.contains("a page declares 1099511627776 texts, but the column has 2 rows"), "{message}");
+}
+
+/// Found while looking into a slow input of the fuzzer: behind the end of the file elements were skipped without end.
+#[test]
+fn lists_in_the_header_of_a_page_end_with_the_file() {
+    let _alone = memory::alone();
+    let header = Struct(vec![(1, Int(0)), (2, Int(16)), (3, Int(16)), (6, Endless(1 << 60))]);
+    let message = Hand { kind: DOUBLE, codec: UNCOMPRESSED, page: (header, two_doubles()) };
+    let message = message.refusal(&Scratch::new("hand-endless"));
+    assert!(message.contains("the header of a page is cut off"), "{message}");
 }
 
 /// The reader once put its own hook in place of the program's, to be silent about panics of the decoder.

@@ -88,6 +88,9 @@ fn files_that_are_no_statistics_or_do_not_compare_are_refused() {
     assert!(said().contains("s.npz: is damaged or not an NPZ file"), "{}", said());
     npz::write(&path, &[("mu", array(&[1], &[0.0]))]).unwrap();
     assert!(said().contains("no array `sigma`"), "{}", said());
+    let nothing = |shape: &[usize]| Array { shape: shape.to_vec(), values: vec![] };
+    npz::write(&path, &[("mu", nothing(&[0])), ("sigma", nothing(&[0, 0]))]).unwrap();
+    assert!(said().contains("`mu` of shape [0]"), "{}", said());
     npz::write(&path, &[("mu", array(&[2], &[0.0; 2])), ("sigma", array(&[2, 1], &[0.0; 2]))]).unwrap();
     assert!(said().contains("`sigma` of [2, 1]"), "{}", said());
     npz::write(&path, &[("mu", array(&[1], &[f64::NAN])), ("sigma", array(&[1, 1], &[1.0]))]).unwrap();

@@ -135,11 +135,16 @@ mod tests {
         Need { what: what.into(), here, remedy: format!("get {what}"), required: required.map(Into::into) }
     }
 
-    /// How many pass, fail and are ignored, and the last line.
-    fn counts(tests: Vec<Test>) -> ([u64; 3], String) {
-        let arguments = Arguments { test_threads: Some(1), ..Arguments::default() };
+    /// How many pass, fail and are ignored, what is printed for each test, and the last line.
+    fn counts(name: &str, tests: Vec<Test>) -> ([u64; 3], String, String) {
+        let log = std::env::temp_dir().join(format!("minvel-testing-{name}-{}", std::process::id()));
+        let logfile = log.to_str().map(str::to_string);
+        let arguments = Arguments { test_threads: Some(1), logfile, ..Arguments::default() };
         let (conclusion, skipped) = results(&arguments, tests);
-        ([conclusion.num_passed, conclusion.num_failed, conclusion.num_ignored], summary(&skipped))
+        let printed = std::fs::read_to_string(&log).unwrap();
+        std::fs::remove_file(log).unwrap();
+        let counts = [conclusion.num_passed, conclusion.num_failed, conclusion.num_ignored];
+        (counts, printed, summary(&skipped))
     }
 
     #[test]
@@ -152,8 +157,9 @@ mod tests {
             test("four").needs(need("a dog", false, None)),
             test("five").needs(need("an owl", false, None)),
         ];
-        let (counts, said) = counts(tests);
+        let (counts, printed, said) = counts("lacks", tests);
         assert_eq!(counts, [2, 0, 3]);
+        assert!(printed.lines().any(|line| line.ends_with("one   ... ignored (needs a dog: get a dog)")), "{printed}");
         assert_eq!(said, "skipped 3 tests: 2 need a dog (get a dog); 1 needs an owl (get an owl)");
     }
 
@@ -164,13 +170,15 @@ mod tests {
         let said = failed.message().expect("a reason");
         assert_eq!(said, "the data set mnist is missing, although MINVEL_DATA is set: get the data set mnist");
         let tests = vec![Test::new("binary", "one", || ()).needs(owed)];
-        assert_eq!(counts(tests), ([0, 1, 0], "skipped 0 tests: ".into()));
+        let (counts, printed, _) = counts("owed", tests);
+        assert!(counts == [0, 1, 0] && printed.contains(said), "{printed}");
     }
 
     #[test]
     fn bodies_run_and_fail_by_panicking() {
         let tests = vec![Test::new("binary", "one", || panic!("it fails")).needs(need("a cat", true, None))];
-        assert_eq!(counts(tests).0, [0, 1, 0]);
+        let (counts, printed, _) = counts("panics", tests);
+        assert!(counts == [0, 1, 0] && printed.contains("it fails"), "{printed}");
     }
 
     #[test]

@@ -83,8 +83,8 @@ impl Client {
             206 if range.is_some_and(|r| r.starts_with(&format!("bytes {start}-"))) => start,
             // the part here is longer than the file there: it is of something else
             206 | 416 if start > 0 => return self.request(address, 0),
-            404 => return Err("the server does not have it (404)".into()),
-            status => return Err(format!("the server answers {status}")),
+            404 => return Err("not found on the server (404)".into()),
+            status => return Err(format!("the server answered with status {status}")),
         };
         let bytes = response.into_body().into_with_config().limit(u64::MAX).reader();
         Ok(Rest { skipped, bytes: Box::new(bytes) })
@@ -110,7 +110,7 @@ fn trusting(path: &std::path::Path) -> Result<ureq::tls::TlsConfig, Error> {
         })
         .collect();
     match certificates.is_empty() {
-        true => Err(Error::config(format!("SSL_CERT_FILE: {} holds no certificates in PEM form", path.display()))),
+        true => Err(Error::config(format!("SSL_CERT_FILE: {} contains no PEM certificates", path.display()))),
         false => Ok(TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build()),
     }
 }
@@ -129,6 +129,6 @@ impl Client {
     }
 
     fn request(&self, _: &str, _: u64) -> Result<Rest, String> {
-        Err("this build of minvel cannot download (feature `fetch`)".into())
+        Err("this build of minvel cannot download; rebuild it with the feature `fetch`".into())
     }
 }

@@ -24,16 +24,16 @@ pub struct Fetch {
     /// Names of data sets (see `minvel data list`), or `all`.
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// Use this mirror instead: the address or folder that holds data/ and weights/.
+    /// Mirror to use instead: address or folder that contains data/ and weights/.
     #[arg(long, value_name = "URL")]
     from: Option<String>,
-    /// Folder to put data/ and weights/ in [default: the user's cache folder].
+    /// Folder in which data/ and weights/ are written [default: the user's cache folder].
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// Give up on a server that is silent for this long.
+    /// Time without data after which a server is given up, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     timeout: f64,
-    /// Print one JSON object.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
 }
@@ -75,7 +75,7 @@ impl Fetch {
                 name => sets.push(catalogue::find(name)?),
             }
         }
-        let no_cache = || Error::config("there is no cache folder, as HOME is not set: give a folder by --to");
+        let no_cache = || Error::config("no cache folder, because HOME is not set; choose a folder with --to");
         let root = self.to.clone().or_else(catalogue::cache).ok_or_else(no_cache)?;
         let mirror = self.from.as_deref().map(mirror).transpose()?;
         let patience = Duration::try_from_secs_f64(self.timeout).ok().filter(|d| !d.is_zero());
@@ -92,14 +92,16 @@ fn mirror(from: &str) -> Result<Source, Error> {
     let folder = match from.split_once("://") {
         Some(("file", path)) => PathBuf::from(path.strip_prefix("localhost").unwrap_or(path)),
         Some((other, _)) => {
-            let what = format!("`{from}`: mirrors are http, https and file addresses or folders, not {other}");
+            let what = format!(
+                "`{from}`: unsupported mirror type {other}; expected an http, https or file address, or a folder"
+            );
             return Err(Error::config(what));
         }
         None => PathBuf::from(from),
     };
     match folder.is_dir() {
         true => Ok(Source::File(folder)),
-        false => Err(Error::config(format!("there is no folder {}", folder.display()))),
+        false => Err(Error::config(format!("--from {}: folder not found", folder.display()))),
     }
 }
 
@@ -171,9 +173,9 @@ impl Work {
             }
         }
         let (name, bytes, sum) = (&wanted.name, wanted.bytes, &wanted.sha256);
-        let other = if path.is_file() { " (the file of this name there has other bytes)" } else { "" };
+        let other = if path.is_file() { " (the existing file of this name there has different content)" } else { "" };
         Err(Error::config(format!(
-            "cannot download {name} of the data set `{}`:{reasons}\nGet the file by hand ({bytes} bytes, SHA-256 {sum}), put it \
+            "cannot download {name} of data set `{}`:{reasons}\nDownload the file by hand ({bytes} bytes, SHA-256 {sum}), put it \
              into the folder\n  {}{other}\nand run `minvel data fetch {}` again.",
             known.name,
             folder.display(),
@@ -216,8 +218,9 @@ impl Work {
             if have < wanted.bytes && (saved.silent || have <= begin || attempt == ATTEMPTS) {
                 let why = saved.why.map_or(String::new(), |why| format!(" ({why})"));
                 let bytes = wanted.bytes;
-                let what =
-                    format!("the connection ended after {have} of {bytes} bytes{why}; run the command again to resume");
+                let what = format!(
+                    "the connection closed after {have} of {bytes} bytes{why}; run the command again to resume"
+                );
                 return Ok(Err(what));
             }
             if have >= wanted.bytes {
@@ -227,7 +230,7 @@ impl Work {
         let found = sha256(&part)?;
         if length() > wanted.bytes || found != wanted.sha256 {
             file::remove(&part)?;
-            let what = format!("sent something else (SHA-256 {found}, expected {}), which was removed", wanted.sha256);
+            let what = format!("wrong content (SHA-256 {found}, expected {}); the download was deleted", wanted.sha256);
             return Ok(Err(what));
         }
         let path = folder.join(&wanted.name);
@@ -253,10 +256,10 @@ struct Saved {
 
 /// Writes what comes behind what is here; what has come stays on the disk whatever happens.
 fn save(mut rest: Rest, part: &Path, wanted: &KnownFile) -> Result<Saved, Error> {
-    let sick = |e| Error::file(part, "write", e);
-    let mut out = OpenOptions::new().create(true).append(true).open(part).map_err(sick)?;
+    let failed = |e| Error::file(part, "write", e);
+    let mut out = OpenOptions::new().create(true).append(true).open(part).map_err(failed)?;
     if rest.skipped == 0 {
-        out.set_len(0).map_err(sick)?;
+        out.set_len(0).map_err(failed)?;
     }
     let bar = bar(wanted, rest.skipped);
     let (mut chunk, mut saved) = (vec![0; 1 << 16], Saved::default());
@@ -265,7 +268,7 @@ fn save(mut rest: Rest, part: &Path, wanted: &KnownFile) -> Result<Saved, Error>
         match rest.bytes.read(&mut chunk) {
             Ok(0) => break,
             Ok(count) => {
-                out.write_all(&chunk[..count]).map_err(sick)?;
+                out.write_all(&chunk[..count]).map_err(failed)?;
                 saved.received += count as u64;
                 bar.set_position(rest.skipped + saved.received);
             }
@@ -276,7 +279,7 @@ fn save(mut rest: Rest, part: &Path, wanted: &KnownFile) -> Result<Saved, Error>
             }
         }
     }
-    out.sync_all().map_err(sick)?;
+    out.sync_all().map_err(failed)?;
     bar.finish_and_clear();
     Ok(saved)
 }

@@ -1,11 +1,11 @@
-//! What a trained auto-encoder is made of.
+//! The description of a trained auto-encoder.
 
 use crate::Failure;
 use minvel::autoencoder::{Codec, Likelihood, ModelCard, Posterior};
 use minvel::data::code_columns;
 use std::path::Path;
 
-/// Describes the first of the trainings side by side; they differ in their seed alone.
+/// Describes the first of the concurrent trainings, which differ in their seed only.
 pub fn run(model: &Path, json: bool) -> Result<(), Failure> {
     let path = Codec::locate(model).map_err(Failure::Input)?;
     let codec = Codec::read(&path, 0).map_err(Failure::Input)?;
@@ -21,7 +21,7 @@ pub fn run(model: &Path, json: bool) -> Result<(), Failure> {
     }
     let ModelCard { version, settings, image: [height, width, channels], crop, data, images, seed } = &codec.card;
     let colour = if *channels == 1 { "grey" } else { "in colour" };
-    say!("auto-encoder of images of {width} × {height}, {colour}, trained by minvel {version}: {}", path.display());
+    say!("auto-encoder of {width} × {height} images, {colour}, trained by minvel {version}: {}", path.display());
     say!("codes       {}: {}", settings.latent, listed(&columns));
     say!("prior       {}", prior(&codec));
     say!("posterior   {}", posterior(codec.model.encoder.posterior));
@@ -36,14 +36,14 @@ pub fn run(model: &Path, json: bool) -> Result<(), Failure> {
         settings.rate,
         settings.matching.weight,
         if codec.replicas > 1 {
-            format!(", {} trainings side by side (--replica)", codec.replicas)
+            format!(", {} concurrent trainings (choose with --replica)", codec.replicas)
         } else {
             String::new()
         }
     );
     say!("data        {data}, {images} training images");
-    let cut = crop.map_or("the largest square".to_string(), |n| format!("a square of {n} × {n}"));
-    say!("pictures    {cut} of the middle, scaled to {width} × {height}");
+    let cut = crop.map_or("the largest centred square".to_string(), |n| format!("the centred {n} × {n} square"));
+    say!("pictures    {cut}, scaled to {width} × {height}");
     Ok(())
 }
 
@@ -60,25 +60,25 @@ fn prior(codec: &Codec) -> &'static str {
         Some([Space::Euclidean(_)]) => "normal",
         Some([Space::Hyperbolic(_)]) => "wrapped normal",
         Some([_]) => "uniform",
-        _ => "the product of those of its factors",
+        _ => "product of the priors of its factors",
     }
 }
 
 fn posterior(posterior: Posterior) -> String {
     match posterior {
-        Posterior::Point => "point: one code for each image".into(),
-        Posterior::Implicit { noise } => format!("implicit: a draw by {noise} noise inputs, without a density"),
-        Posterior::Gaussian => "normal with independent coordinates: a draw, or its mean by --mean".into(),
-        Posterior::VonMisesFisher { .. } => "von Mises–Fisher: a draw, or its mean direction by --mean".into(),
+        Posterior::Point => "point: one code per image".into(),
+        Posterior::Implicit { noise } => format!("implicit: samples from {noise} noise inputs, no density"),
+        Posterior::Gaussian => "diagonal normal: a sample, or the mean with --mean".into(),
+        Posterior::VonMisesFisher { .. } => "von Mises–Fisher: a sample, or the mean direction with --mean".into(),
     }
 }
 
 fn likelihood(likelihood: Likelihood) -> String {
     match likelihood {
-        Likelihood::Bernoulli => "Bernoulli: pixels are black or white, drawn by their intensity".into(),
-        Likelihood::Gaussian { deviation } => format!("normal, σ = {deviation} of an intensity between 0 and 1"),
+        Likelihood::Bernoulli => "Bernoulli: pixels are black or white, sampled by intensity".into(),
+        Likelihood::Gaussian { deviation } => format!("normal, σ = {deviation}, intensities in [0, 1]"),
         Likelihood::Dequantised { deviation } => {
-            format!("normal of dequantised bytes, σ = {deviation} between −1 and 1")
+            format!("normal on dequantised bytes, σ = {deviation}, intensities in [−1, 1]")
         }
     }
 }

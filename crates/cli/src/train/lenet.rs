@@ -11,28 +11,28 @@ use minvel::{Device, Error, file};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Train LeNet on MNIST: the features that FID compares there.
+/// Train LeNet on MNIST, whose features FID compares on digits.
 ///
-/// As the paper's code did it: 55000 digits, the first 5000 held out, batches of 64, ten epochs. The same seed gives the
-/// same weights, bit by bit on a processor. Interrupted, the same command goes on.
+/// Settings are those of the paper's code: 55000 digits, the first 5000 held out, batches of 64, ten epochs. On a CPU the
+/// same seed gives the same weights, bit for bit. After an interruption, the same command resumes the training.
 #[derive(Args)]
 pub struct Arguments {
-    /// File to write [default: weights/lenet.safetensors in the user's cache folder, where FID looks for it].
+    /// Output file [default: weights/lenet.safetensors in the user's cache folder, where FID looks for it].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Folder of the four files of MNIST [default: see `minvel data path mnist`].
+    /// Folder of the four MNIST files [default: see `minvel data path mnist`].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Seed of all randomness.
+    /// Random seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Passes over the digits.
+    /// Number of epochs.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     epochs: u32,
-    /// Where it learns: auto, cpu, cuda or cuda:NUMBER; `minvel devices` lists them.
+    /// Device: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     device: Device,
-    /// Threads; all cores if not given. Results do not depend on it.
+    /// Number of threads [default: all cores]; does not affect the results.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
     /// Print one JSON object instead of text.
@@ -43,7 +43,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     place::check_device(arguments.device).map_err(Failure::Input)?;
-    let nowhere = || Error::config("there is no cache folder, as HOME is not set: give a file by --out");
+    let nowhere = || Error::config("no cache folder, because HOME is not set; choose a file with --out");
     let out = arguments.out.clone().or_else(Lenet::home).ok_or_else(nowhere).map_err(Failure::Input)?;
     let folder = arguments.data.as_deref();
     let stop = crate::stop::on_signal();
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let schooling = Schooling { seed: arguments.seed, epochs: arguments.epochs, ..Schooling::default() };
     let place = workplace(&out);
     file::create_folder(&place).map_err(Failure::Work)?;
-    crate::stop::advise("interrupted; the same command resumes it");
+    crate::stop::advise("interrupted; run the same command again to resume");
     let bars = Bars::new("LeNet on MNIST");
     let purpose = format!("{schooling:?} on {}", train.images.sha256);
     let mut desk = Desk::new(&bars, stop, &place, &purpose);
@@ -59,7 +59,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = Lenet::train(&train, &test, &schooling, &desk);
     bars.finish();
     let network = outcome.map_err(|error| match error {
-        Error::Device(_) => Failure::Halted(error, "the same command resumes, also on another --device".into()),
+        Error::Device(_) => {
+            Failure::Halted(error, "run the same command again to resume, if necessary on another --device".into())
+        }
         error => Failure::of_work(error),
     })?;
     network.write(&out).map_err(Failure::Work)?;

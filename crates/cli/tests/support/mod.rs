@@ -152,6 +152,9 @@ pub const TINY: [&str; 9] = [
     "partition.draws=2000",
 ];
 
+/// Splits few rows as if they were many, so that there is a correction.
+pub const SPLIT: [&str; 2] = ["--set", "few.rows=0"];
+
 /// Numbers of a column of a CSV file by its name.
 pub fn column(path: &Path, name: &str) -> Vec<f64> {
     let text = std::fs::read_to_string(path).unwrap();

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The fewest rows a model is fitted to: a tenth of them are three test rows.
-pub const LEAST_ROWS: usize = 30;
+pub const LEAST_ROWS: usize = 5;
 
 /// Lengths further than this from 1 are worth a sentence.
 const WORTH_SAYING: f64 = 1e-6;

@@ -9,6 +9,7 @@ mod ahead;
 pub use ahead::Pictures;
 
 use super::{Images, Picture, catalogue, hexadecimal};
+use crate::limits::TooLarge;
 use crate::{Error, file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -127,6 +128,9 @@ impl Folder {
         if let Some((pixels, count, skipped)) = kept.as_deref().and_then(|path| unpack(path, each, &choose)) {
             return Ok(made(pixels, count, skipped));
         }
+        let too_large =
+            |why| Error::content(folder, format!("has {total} pictures, which at {side} × {side} pixels {why}"));
+        TooLarge::check((total as u64).saturating_mul(each as u64), 1).map_err(too_large)?;
         let (mut pixels, mut skipped) = (Vec::with_capacity(total * each), vec![]);
         for (i, picture) in Pictures::new(paths, threads, move |picture| framing.apply(&picture)).enumerate() {
             match picture {

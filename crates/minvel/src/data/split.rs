@@ -10,6 +10,8 @@ use std::collections::HashSet;
 
 /// The stream of the permutation: no training draws from it, since keys differ by replica only.
 const STREAM: u32 = 0x5b1_1700;
+/// And that of folds.
+const FOLDS: u32 = 0x5b1_1701;
 
 /// Rows of a data set, each in one of three parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,20 +27,38 @@ pub struct Split {
 impl Split {
     /// Splits rows 80/10/10, the same way for the same seed; rows of a part stand in order.
     pub fn new(rows: usize, seed: u64) -> Split {
-        let n = u32::try_from(rows).expect("fewer than 2^32 rows");
-        let mut order = vec![0.0f64; rows];
-        if n > 0 {
-            let site = Site { key: Key::new(seed, 0), stream: STREAM, step: 0, rows: n };
-            fill_rows(Draw::Permutation(n), &site, 0..n, 0..1, &mut order, rows);
-        }
+        let order = permutation(rows, seed, STREAM);
         let tenth = (rows + 5) / 10;
         let part = |range: std::ops::Range<usize>| {
-            let mut part: Vec<usize> = order[range].iter().map(|row| *row as usize).collect();
+            let mut part = order[range].to_vec();
             part.sort_unstable();
             part
         };
         Split { test: part(0..tenth), validation: part(tenth..2 * tenth), train: part(2 * tenth..rows) }
     }
+}
+
+/// Rows dealt into `count` parts of about equal size, the same way for the same seed; rows of a part stand in order.
+pub fn folds(rows: usize, count: usize, seed: u64) -> Vec<Vec<usize>> {
+    let order = permutation(rows, seed, FOLDS);
+    (0..count)
+        .map(|k| {
+            let mut part = order[k * rows / count..(k + 1) * rows / count].to_vec();
+            part.sort_unstable();
+            part
+        })
+        .collect()
+}
+
+/// The permutation of rows that a seed and a stream name.
+fn permutation(rows: usize, seed: u64, stream: u32) -> Vec<usize> {
+    let n = u32::try_from(rows).expect("fewer than 2^32 rows");
+    let mut order = vec![0.0f64; rows];
+    if n > 0 {
+        let site = Site { key: Key::new(seed, 0), stream, step: 0, rows: n };
+        fill_rows(Draw::Permutation(n), &site, 0..n, 0..1, &mut order, rows);
+    }
+    order.into_iter().map(|row| row as usize).collect()
 }
 
 /// The bits of a point, 0 and −0 alike.

@@ -112,6 +112,14 @@ impl Bump {
         self.factors().map(part).sum()
     }
 
+    /// Adds `factor`·∂t/∂x, in the coordinates of x; its tangent part is what counts.
+    pub(super) fn add_slope(&self, x: &[f64], c: &[f64], factor: f64, out: &mut [f64]) {
+        for (space, scale, start) in self.factors() {
+            let own = start..start + space.ambient();
+            space.add_slope(&x[own.clone()], &c[own.clone()], factor * scale, &mut out[own]);
+        }
+    }
+
     /// log N(κ).
     pub fn log_normaliser(&self, kappa: f64) -> f64 {
         self.factors().map(|(space, scale, _)| space.log_normaliser(kappa * scale)).sum()
@@ -133,6 +141,18 @@ impl Bump {
             space.draw(&c[start..start + space.ambient()], kappa * scale, stream)
         };
         self.factors().flat_map(part).collect()
+    }
+
+    /// The points in the order of their distance from their mean, in the coordinates in which t is a sum of squares: an
+    /// order that stays the same when a sphere is turned, and with it whatever is drawn by row.
+    pub fn outwards(&self, points: &[f64]) -> Vec<f64> {
+        let cloud = self.cloud(points);
+        let mean = |column: &Vec<f64>| column.iter().sum::<f64>() / column.len() as f64;
+        let means: Vec<f64> = cloud.columns.iter().map(mean).collect();
+        let square = |i: usize| cloud.row(i).iter().zip(&means).map(|(x, mean)| (x - mean).powi(2)).sum::<f64>();
+        let mut order: Vec<(f64, usize)> = (0..cloud.count).map(|i| (square(i), i)).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        order.iter().flat_map(|(_, i)| &points[i * self.ambient()..][..self.ambient()]).copied().collect()
     }
 
     /// The points in the coordinates in which t is a sum of squares.
@@ -176,6 +196,26 @@ impl Space {
             Space::Projective(_) | Space::So3 => {
                 let sum = x.iter().zip(c).map(|(x, c)| (x + c).powi(2)).sum::<f64>();
                 -0.25 * chord(x, c) * sum
+            }
+        }
+    }
+
+    /// Adds `factor`·∂t/∂x.
+    fn add_slope(self, x: &[f64], c: &[f64], factor: f64, out: &mut [f64]) {
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let both = x.iter().zip(c).zip(out);
+        match self {
+            Space::Euclidean(_) | Space::Sphere(_) => both.for_each(|((x, c), out)| *out -= factor * (x - c)),
+            Space::Torus(_) => both.for_each(|((x, c), out)| *out -= factor * (x - c).sin()),
+            Space::Hyperbolic(_) => {
+                let chord = x.iter().zip(c).map(|(x, c)| (x - c).powi(2)).sum::<f64>();
+                let (depth, other) = (1.0 - dot(x, x), 1.0 - dot(c, c));
+                let rate = -4.0 * factor / (depth * other);
+                both.for_each(|((x, c), out)| *out += rate * ((x - c) + x * chord / depth));
+            }
+            Space::Projective(_) | Space::So3 => {
+                let rate = 2.0 * factor * dot(x, c);
+                both.for_each(|((_, c), out)| *out += rate * c);
             }
         }
     }

@@ -13,6 +13,8 @@ mod draws;
 mod folds;
 mod kernels;
 mod neighbours;
+mod part;
+mod plain;
 mod shape;
 mod slope;
 mod work;

@@ -204,16 +204,18 @@ impl<'a> Task<'a> {
     fn expected(&self, guess: &Guess, desk: &Desk) -> Result<(Vec<f64>, f64), Error> {
         let k = guess.constants.len();
         let length = (1 + self.width) * k + 1;
-        let parts = desk.threads().clamp(1, self.count);
-        let each = self.count.div_ceil(parts);
-        let all = by_rows(parts, length, desk, |part, sums| {
+        // Sums of so many points each, whatever the threads, so that rounding does not depend on them.
+        const EACH: usize = 256;
+        let all = by_rows(self.count.div_ceil(EACH), length, desk, |first, parts| {
             let mut shares = vec![0.0; k];
-            for i in part * each..((part + 1) * each).min(self.count) {
-                let statistics = &self.statistics[i * self.width..][..self.width];
-                sums[length - 1] += expectation(guess, statistics, &mut shares);
-                sums.iter_mut().zip(&shares).for_each(|(sum, r)| *sum += r);
-                for (t, sums) in statistics.iter().zip(sums[k..].chunks_mut(k)) {
-                    sums.iter_mut().zip(&shares).for_each(|(sum, r)| *sum += t * r);
+            for (part, sums) in (first..).zip(parts.chunks_mut(length)) {
+                for i in part * EACH..((part + 1) * EACH).min(self.count) {
+                    let statistics = &self.statistics[i * self.width..][..self.width];
+                    sums[length - 1] += expectation(guess, statistics, &mut shares);
+                    sums.iter_mut().zip(&shares).for_each(|(sum, r)| *sum += r);
+                    for (t, sums) in statistics.iter().zip(sums[k..].chunks_mut(k)) {
+                        sums.iter_mut().zip(&shares).for_each(|(sum, r)| *sum += t * r);
+                    }
                 }
             }
         })?;

@@ -103,7 +103,7 @@ impl Statistics {
         };
         let (mu, sigma) = (needed("mu")?, needed("sigma")?);
         let d = mu.values.len();
-        if mu.shape.len() != 1 || sigma.shape != [d, d] {
+        if d == 0 || mu.shape.len() != 1 || sigma.shape != [d, d] {
             let what = format!("has `mu` of shape {:?} and `sigma` of {:?}", mu.shape, sigma.shape);
             return Err(Error::content(path, what));
         }

@@ -59,12 +59,19 @@ fn colour() -> usize {
     3
 }
 
+/// The largest side of a picture that is learnt from.
+const LARGEST: usize = 1 << 12;
+
 impl Frame {
     /// An error names the setting.
     pub fn check(&self, config: &Config) -> Result<(), Error> {
         let Frame { side, channels, train, test, .. } = *self;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
-        demand("frame.side", side > 0 && side.is_multiple_of(4), "must be a multiple of 4")?;
+        demand(
+            "frame.side",
+            (1..=LARGEST).contains(&side) && side.is_multiple_of(4),
+            "must be a multiple of 4, at most 4096",
+        )?;
         demand("frame.channels", channels == 1 || channels == 3, "must be 3, or 1 for grey")?;
         demand("frame.train", train > 0.0 && train <= 1.0, "must be a share between 0 and 1")?;
         demand("frame.test", test > 0.0 && train + test <= 1.0, "must be a share, at most what `train` leaves")

@@ -12,7 +12,7 @@ use super::settings::{Geometry, Goal, Settings, activation};
 use crate::energy::{self, Energy, Features, Head, Mlp};
 use crate::flow::{EnergyOf, Form, Law, Noise, RiemannianLangevin};
 use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
-use crate::train::{Desk, Fingerprint, Trainer, lists};
+use crate::train::{Desk, Divergence, Fingerprint, Trainer, lists};
 use crate::{Error, Manifold};
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, Program, State, grad};
@@ -72,6 +72,8 @@ pub(super) struct Learnt {
     /// After how many steps that was.
     pub best_step: Vec<u32>,
     pub curves: Vec<Curve>,
+    /// Networks that left the finite numbers, the first time that each did.
+    pub divergences: Vec<Divergence>,
 }
 
 /// How corrections are learnt.
@@ -150,7 +152,7 @@ impl Correction<'_> {
 
         let mut judge = Judge::new(self, self.settings.objective, &network, validation, draws, desk)?;
         let mut score = Judge::new(self, Goal::Likelihood, &network, validation, draws, desk)?;
-        let mut curves: Vec<Curve> = vec![];
+        let (mut curves, mut divergences): (Vec<Curve>, Vec<Divergence>) = (vec![], vec![]);
         let start = judge.losses("look-0", &mut state, desk)?;
         let mut best: Vec<(f64, u32, State<f32>)> =
             (0..*seeds).map(|r| (start[r], 0, one_replica(&state, r))).collect();
@@ -164,6 +166,9 @@ impl Correction<'_> {
             let block = (ends[1] - ends[0]).div_ceil(5).min(100);
             let trainer = Trainer { name, from: ends[0], steps: ends[1], block, seed: *seed, loss: 0 };
             let training = trainer.run(&mut program, &mut state, &inputs, desk)?;
+            let fresh = |d: &Divergence| divergences.iter().all(|known| known.replica != d.replica);
+            let fresh: Vec<Divergence> = training.divergences.iter().filter(|d| fresh(d)).cloned().collect();
+            divergences.extend(fresh);
             let losses = judge.losses(&format!("look-{}", look + 1), &mut state, desk)?;
             for (r, best) in best.iter_mut().enumerate() {
                 if losses[r] < best.0 {
@@ -175,7 +180,7 @@ impl Correction<'_> {
             curves.push(Curve { step: ends[1], train: last, validation: losses, score });
         }
         let best_step = best.iter().map(|b| b.1).collect();
-        Ok(Learnt { best: best.into_iter().map(|b| b.2).collect(), best_step, curves })
+        Ok(Learnt { best: best.into_iter().map(|b| b.2).collect(), best_step, curves, divergences })
     }
 }
 

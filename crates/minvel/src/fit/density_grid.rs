@@ -47,6 +47,10 @@ impl DensityGrid {
             )));
         }
         let size = size.unwrap_or([360, 180, 40][dim - 1]);
+        let longitudes = spaces.iter().filter(|s| matches!(s, Space::Sphere(2) | Space::Projective(2))).count();
+        if size.saturating_pow(dim as u32).saturating_mul(1 << longitudes) > MOST {
+            return Err(Error::config(format!("--size {size} makes more than {MOST} cells: give a smaller one")));
+        }
         let bounds = bounds(model, manifold, &spaces, desk)?;
         let starts = coordinates.starts()?;
         let (mut at, mut grid) = (0, None);
@@ -55,15 +59,12 @@ impl DensityGrid {
             at += space.ambient();
             grid = Some(match grid {
                 None => own,
-                Some(others) if count(&others).saturating_mul(count(&own)) <= MOST => {
-                    quadrature::product(&others, &own)
-                }
-                Some(_) => return Err(too_many(size)),
+                Some(others) => quadrature::product(&others, &own),
             });
         }
-        let grid = grid.filter(|grid| count(grid) <= MOST).ok_or_else(|| too_many(size))?;
+        let grid = grid.expect("a manifold has a factor");
         let m = manifold.ambient();
-        let mut log_density = Vec::with_capacity(count(&grid));
+        let mut log_density = Vec::with_capacity(grid.weights.len());
         for points in grid.points.chunks(BATCH * m) {
             log_density.extend(model.log_density(points, desk)?);
         }
@@ -75,14 +76,6 @@ impl DensityGrid {
         columns.push(Column::numbers("cell", grid.weights));
         Ok(DensityGrid { columns, total, size })
     }
-}
-
-fn count(grid: &Grid) -> usize {
-    grid.weights.len()
-}
-
-fn too_many(size: usize) -> Error {
-    Error::config(format!("--size {size} makes more than {MOST} cells: give a smaller one"))
 }
 
 /// Where draws of the model and its centres lie, coordinate by coordinate; only looked at where there is no end.

@@ -96,30 +96,44 @@ impl Fitness {
         // Scores of the rows that the test chooses suffice.
         let chosen: Vec<f64> =
             plan.choose(points.len() / m).iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-        let rows = chosen.len() / m;
-        let (scores, standard) = desk.stage("scores", rows, "rows", || model.scores(&chosen, desk))?;
-        let steps = rows + plan.resamples;
-        let outcome = desk.stage("testing", steps, "steps", || {
-            goodness_of_fit(&**model.manifold(), &standard, &scores, &plan, desk)
-        })?;
-        let Goodness { statistic, p_value, points, .. } = outcome;
+        let (scores, standard) = desk.stage("scores", chosen.len() / m, "rows", || model.scores(&chosen, desk))?;
+        Self::of_scores(model, &standard, &scores, seed, desk)
+    }
+
+    /// Of rows in standard units with these gradients of log p.
+    pub(super) fn of_scores(
+        model: &Model,
+        standard: &[f64],
+        scores: &[f64],
+        seed: u64,
+        desk: &Desk,
+    ) -> Result<Self, Error> {
+        let plan = TestPlan { seed, ..TestPlan::default() };
+        let rows = plan.choose(standard.len() / model.manifold().ambient()).len();
+        if rows < LEAST_TESTED {
+            return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
+        }
+        let Goodness { statistic, p_value, points, .. } =
+            desk.stage("testing", rows + plan.resamples, "steps", || {
+                goodness_of_fit(&**model.manifold(), standard, scores, &plan, desk)
+            })?;
         Ok(Fitness { statistic, p_value, points })
     }
 }
 
 /// Densities to compare with.
 #[derive(Clone, Copy)]
-enum Compared {
+pub(super) enum Compared {
     Uniform,
     KernelDensity,
     Mixture,
 }
 
-const COMPARED: [Compared; 3] = [Compared::Uniform, Compared::KernelDensity, Compared::Mixture];
+pub(super) const COMPARED: [Compared; 3] = [Compared::Uniform, Compared::KernelDensity, Compared::Mixture];
 
 impl Compared {
     /// The method, for its colour.
-    fn method(self) -> &'static str {
+    pub fn method(self) -> &'static str {
         match self {
             Compared::Uniform => "uniform",
             Compared::KernelDensity => "kde",
@@ -129,7 +143,7 @@ impl Compared {
 
     /// Its name, and log densities at points, both in standard units; from the desk's checkpoint if there is one. `None`
     /// where there is no such density.
-    fn log_densities(
+    pub fn log_densities(
         self,
         model: &Model,
         points: &[f64],
@@ -164,12 +178,13 @@ impl Compared {
     /// Of the points that the kernels stand on, in standard units.
     fn density(self, model: &Model, seed: u64, desk: &Desk) -> Result<Box<dyn Density>, Error> {
         let manifold = &**model.manifold();
-        let centres = model.kernels().points();
+        let bump = Bump::new(manifold)?;
+        let centres = &bump.outwards(model.kernels().points());
         Ok(match self {
             Compared::Uniform => Box::new(Uniform::new(manifold).expect("looked for before")),
             Compared::KernelDensity => {
                 let search = Search { seed, ..Search::default() };
-                Box::new(KernelDensity::cross_validated(Bump::new(manifold)?, centres, None, &search, desk)?.0)
+                Box::new(KernelDensity::cross_validated(bump, centres, None, &search, desk)?.0)
             }
             Compared::Mixture => {
                 let (mut to_fit, mut to_choose) = (vec![], vec![]);

@@ -15,8 +15,9 @@ use super::evaluation::Evaluation;
 use super::model::{History, Model};
 use super::pages;
 use super::partition::LogZ;
+use super::procedure::{Outcome, Procedure};
 use super::settings::{Goal, Settings};
-use crate::data::{Coordinates, Dataset, Provenance, leaked_share};
+use crate::data::{Coordinates, Dataset, Provenance};
 use crate::density::Family;
 use crate::eval::Estimate;
 use crate::experiment::Config;
@@ -80,8 +81,10 @@ pub struct Summary {
     pub distinct_rows: usize,
     /// Share of the test rows that repeat a training row.
     pub leaked_share: f64,
-    /// Rows learnt from, stopped by, and tested with.
-    pub split: [usize; 3],
+    /// Which rows the model is made of, and which score it.
+    pub procedure: Procedure,
+    /// Points that kernels and baselines stand on: all rows that the model is made of, or a part of them.
+    pub centres: usize,
     /// Held-out rows, judged.
     #[serde(flatten)]
     pub evaluation: Evaluation,
@@ -91,7 +94,7 @@ pub struct Summary {
     pub partition: LogZ,
     /// What the correction minimised.
     pub objective: Goal,
-    /// Share t of the correction, chosen by the validation rows.
+    /// Share t of the correction, chosen by the validation rows, or 0 where it was dropped.
     pub share: f64,
     /// Networks, of which the mean was taken.
     pub seeds: usize,
@@ -146,21 +149,16 @@ impl Fit<'_> {
         let mut desk = Desk::new(self.observer, self.stop.clone(), &folder.work(), &purpose);
         (desk.threads, desk.device, desk.save_every) = (self.threads, self.device, self.save_every);
 
-        let split = self.dataset.split(settings.seed);
-        let part = |rows: &[usize]| self.dataset.select(rows);
-        let (train, validation, test) = (part(&split.train), part(&split.validation), part(&split.test));
-        let manifold = self.dataset.manifold.clone();
-        let (model, history) = Model::learn(manifold, &settings, &train, &validation, &desk)?;
-        let evaluation = Evaluation::of(&model, &test, settings.seed, &desk)?;
-        desk.go_on()?;
-        let leaked = leaked_share(&self.dataset.points, model.manifold().ambient(), &split);
+        let Outcome { model, history, evaluation, procedure, leaked_share } =
+            Outcome::of(&self.dataset.manifold, &settings, &self.dataset.points, &desk)?;
         let summary = Summary {
             version: env!("CARGO_PKG_VERSION").to_string(),
             data: self.dataset.provenance(),
             rows: self.dataset.rows(),
             distinct_rows: self.dataset.distinct_rows(),
-            leaked_share: leaked,
-            split: [split.train.len(), split.validation.len(), split.test.len()],
+            leaked_share,
+            procedure,
+            centres: model.kernels().centres(),
             log_z: model.log_z().value,
             partition: model.log_z().clone(),
             objective: settings.objective,
@@ -169,7 +167,7 @@ impl Fit<'_> {
             kernels: model.kernels().families().to_vec(),
             device: self.device.to_string(),
             seconds: desk.seconds(),
-            warnings: warnings(leaked, &evaluation, &model),
+            warnings: [history.warnings.clone(), warnings(leaked_share, &evaluation, &model)].concat(),
             evaluation,
             history,
         };
@@ -178,14 +176,18 @@ impl Fit<'_> {
         file::write(&folder.0.join("metrics.csv"), metrics(&summary.history).as_bytes())?;
         let text = serde_json::to_vec_pretty(&summary).expect("a summary is plain data");
         file::write(&folder.summary(), &text)?;
-        let report = self.report(&summary, &model, &train, &desk)?;
+        let report = self.report(&summary, &model, &desk)?;
         desk.stage("report", 0, "files", || report.write(&folder.0))?;
         remove(&folder.work())?;
         Ok(summary)
     }
 
-    fn report(&self, summary: &Summary, model: &Model, train: &[f64], desk: &Desk) -> Result<Report, Error> {
-        let figures = pages::figures(summary, model, train, &pages::look(&summary.data), desk)?;
+    fn report(&self, summary: &Summary, model: &Model, desk: &Desk) -> Result<Report, Error> {
+        let shown = match summary.procedure {
+            Procedure::Split { .. } => self.dataset.select(&self.dataset.split(model.settings().seed).train),
+            Procedure::CrossValidation { .. } => self.dataset.points.clone(),
+        };
+        let figures = pages::figures(summary, model, &shown, &pages::look(&summary.data), desk)?;
         let report = pages::report(summary, self.config.json(), self.config.is_quick(), figures);
         Ok(Report { versions: self.versions.clone(), revision: self.revision.to_string(), ..report })
     }
@@ -193,6 +195,14 @@ impl Fit<'_> {
 
 fn warnings(leaked: f64, evaluation: &Evaluation, model: &Model) -> Vec<String> {
     let mut all = vec![];
+    if model.kernels().centres() < model.rows() {
+        all.push(format!(
+            "The kernels and the baselines stand on {} of the {} training rows, taken at equal distances in the file's order; \
+             kernels.centres sets how many.",
+            model.kernels().centres(),
+            model.rows()
+        ));
+    }
     if leaked > MANY {
         all.push(format!(
             "{:.0} % of the test rows repeat a training row, so that the score rewards remembering: models that narrow \

@@ -25,6 +25,9 @@ struct Note {
     standard: Standard,
     families: Vec<Family>,
     networks: usize,
+    /// Training rows; files of version 0.1.0 do not say.
+    #[serde(default)]
+    rows: usize,
     share: f64,
     log_z: LogZ,
 }
@@ -62,6 +65,7 @@ impl Model {
             standard: self.standard.clone(),
             families: self.anchor.families().to_vec(),
             networks: self.networks.len(),
+            rows: self.rows,
             share: self.share,
             log_z: self.log_z.clone(),
         };
@@ -99,6 +103,7 @@ impl Model {
             manifold,
             settings: note.settings,
             standard: note.standard,
+            rows: note.rows.max(anchor.centres()),
             anchor,
             share: note.share,
             log_z: note.log_z,

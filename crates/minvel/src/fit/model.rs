@@ -1,14 +1,14 @@
 //! The model: kernels, correction, partition function; and how it is made.
 
 use super::correction::{Averaged, Correction, Curve, Rows};
-use super::partition::LogZ;
+use super::partition::{LogZ, UNKNOWN};
 use super::settings::{Goal, Settings};
 use super::standard::Standard;
 use crate::density::LocalKernels;
 use crate::diagnostics::log_mean_exp;
 use crate::energy::{Energy, Mlp, Parameter};
 use crate::eval::Estimate;
-use crate::train::{Desk, Fingerprint, lists};
+use crate::train::{Desk, Divergence, Fingerprint, lists};
 use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Clock, Graph, State};
@@ -21,6 +21,8 @@ pub struct Model {
     pub(super) settings: Settings,
     pub(super) standard: Standard,
     pub(super) anchor: LocalKernels,
+    /// Training rows, of which the centres may be a part.
+    pub(super) rows: usize,
     /// Variables of the networks, one state for each; none without correction.
     pub(super) networks: Vec<State<f32>>,
     /// t.
@@ -38,6 +40,9 @@ pub struct History {
     pub best_step: Vec<u32>,
     /// Negative log-likelihood of the validation rows by share of the correction.
     pub shares: Vec<(f64, f64)>,
+    /// What a reader should know about it.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// Shares of the correction that are tried.
@@ -56,21 +61,14 @@ impl Model {
         validation: &[f64],
         desk: &Desk,
     ) -> Result<(Model, History), Error> {
+        let rows = train.len() / manifold.ambient();
         let standard = Standard::of(&*manifold, train);
         let train = thinned(&standard.apply(train), manifold.ambient(), settings.kernels.centres);
         let validation = standard.apply(validation);
         let seed = settings.seed;
         let with_correction = settings.objective != Goal::None;
         let fit = settings.kernels.fit(&*manifold, &train, seed, desk, with_correction)?;
-        let mut model = Model {
-            manifold: manifold.clone(),
-            settings: settings.clone(),
-            standard,
-            anchor: fit.density,
-            networks: vec![],
-            share: 0.0,
-            log_z: LogZ { value: Estimate::exact(0.0), method: String::new(), bracket: None, efficiency: 1.0 },
-        };
+        let mut model = Model::of_kernels(manifold.clone(), settings, standard, fit.density, rows);
         let mut history = History::default();
         let inputs = model.fingerprint().and(&validation).and(&[f64::from(with_correction)]);
         let (kept, ()) = desk.kept("validation", inputs, || {
@@ -84,7 +82,6 @@ impl Model {
         let at_validation = kept.get("logs").expect("kept under this name");
         if !with_correction {
             history.shares = vec![(0.0, -Estimate::of(at_validation.iter().copied()).mean)];
-            model.log_z = model.partition(desk)?;
             return Ok((model, history));
         }
 
@@ -112,8 +109,38 @@ impl Model {
         history.shares = (0..SHARES).map(|k| k as f64 / (SHARES - 1) as f64).map(|t| (t, score(t))).collect();
         let best = history.shares.iter().min_by(|a, b| a.1.total_cmp(&b.1)).expect("some share");
         model.share = best.0;
-        model.log_z = model.partition(desk)?;
+        history.warnings.extend(diverged(&learnt.divergences, settings, model.share));
+        history.warnings.extend(model.normalise(desk)?);
         Ok((model, history))
+    }
+
+    /// A model without correction, of kernels that were made of so many rows.
+    pub(super) fn of_kernels(
+        manifold: Arc<dyn Manifold>,
+        settings: &Settings,
+        standard: Standard,
+        anchor: LocalKernels,
+        rows: usize,
+    ) -> Model {
+        let (settings, networks, log_z) = (settings.clone(), vec![], LogZ::of_kernels());
+        Model { manifold, settings, standard, anchor, rows, networks, share: 0.0, log_z }
+    }
+
+    /// Finds log Z; where it cannot be found the correction is dropped, which is what is said then.
+    pub(super) fn normalise(&mut self, desk: &Desk) -> Result<Option<String>, Error> {
+        let found = self.partition(desk)?;
+        let error = found.value.std_error;
+        if error <= UNKNOWN {
+            self.log_z = found;
+            return Ok(None);
+        }
+        let share = std::mem::replace(&mut self.share, 0.0);
+        self.log_z = LogZ::of_kernels();
+        Ok(Some(format!(
+            "The correction was dropped: with {share} of it log Z is known to {error:.3} only (by {}), and a density that does not \
+             integrate to one has no score. What is left are the kernels.",
+            found.method
+        )))
     }
 
     /// Tells kernels apart.
@@ -130,6 +157,11 @@ impl Model {
     /// t, the share of the correction.
     pub fn share(&self) -> f64 {
         self.share
+    }
+
+    /// Training rows; where they are more than the settings allow centres, the kernels stand on a part of them.
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
     /// log Z, and how it was found.
@@ -231,12 +263,12 @@ impl Model {
     }
 
     /// Points in standard units.
-    pub(super) fn standardised(&self, points: &[f64]) -> Vec<f64> {
+    pub(crate) fn standardised(&self, points: &[f64]) -> Vec<f64> {
         self.standard.apply(points)
     }
 
     /// What log densities in standard units gain in those of the data.
-    pub(super) fn log_unit(&self) -> f64 {
+    pub(crate) fn log_unit(&self) -> f64 {
         self.standard.log_volume()
     }
 
@@ -315,6 +347,19 @@ fn thinned(points: &[f64], m: usize, most: usize) -> Vec<f64> {
         return points.to_vec();
     }
     (0..most).flat_map(|k| &points[k * count / most * m..][..m]).copied().collect()
+}
+
+/// What is said about networks whose training diverged.
+fn diverged(divergences: &[Divergence], settings: &Settings, share: f64) -> Option<String> {
+    let first = divergences.first()?;
+    let what = if share > 0.0 { "each is used as it was at its best before" } else { "the correction was dropped" };
+    Some(format!(
+        "The training of {} of {} networks diverged ({} is not finite at step {}): {what}. A smaller learning.rate may help.",
+        divergences.len(),
+        settings.seeds,
+        first.where_,
+        first.step
+    ))
 }
 
 fn median(values: &[f64]) -> f64 {

@@ -5,6 +5,7 @@ use super::folder::Summary;
 use super::model::Model;
 use crate::Error;
 use crate::data::{Factor, Layout, Provenance, is_numbered};
+use crate::density::Kind;
 use crate::eval::Estimate;
 use crate::manifold::Space;
 use crate::plot::density::{self, Look};
@@ -86,9 +87,9 @@ fn ranking(summary: &Summary) -> Figure {
     let ends: Vec<f64> = close.map(|b| gain(b).interval(1.96)).flat_map(|(low, high)| [low, high]).collect();
     let (low, high) = ends.iter().filter(|x| x.is_finite()).fold((0f64, 0f64), |(l, h), x| (l.min(*x), h.max(*x)));
     let margin = 0.08 * (high - low);
-    let x = Axis::linear("gain of the model over … (nats per test row; positive: the model is better)");
+    let x = Axis::linear("gain of the model over … (nats per held-out row; positive: the model is better)");
     let x = if high > low { x.over(low - margin, high + margin) } else { x };
-    let caption = "Paired differences of held-out scores with 95 % intervals over the test rows; the numbers have ± one \
+    let caption = "Paired differences of held-out scores with 95 % intervals; the numbers have ± one \
                    standard error. An arrow marks a difference beyond the axis.";
     let ranking = Ranking { reference: Some(0.0), ..Ranking::new(&summary.data.file, x, entries) };
     Figure::new("scores", caption, Plot::Ranking(ranking))
@@ -127,18 +128,31 @@ fn curves(summary: &Summary) -> Option<Figure> {
 /// What the score of a correction measures.
 const SCORE: &str = "change of validation NLL (nats)";
 
+/// What the model is made of.
+pub fn model_in_words(summary: &Summary) -> String {
+    let (centres, rows) = (summary.centres, summary.procedure.fitted_rows());
+    let part = if centres < rows { format!("{centres} of {rows} training rows") } else { format!("{centres} rows") };
+    let plain = summary.kernels.iter().any(|family| matches!(family.kind, Kind::Natural { .. }));
+    if summary.share == 0.0 {
+        return format!("{} on {part}, without correction", if plain { "a plain kernel" } else { "kernels" });
+    }
+    let Summary { share, seeds, partition, .. } = summary;
+    format!("kernels on {part}, corrected by {share} of the mean of {seeds} networks; log Z: {}", partition.method)
+}
+
 /// All of it as a report.
 pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, figures: Vec<Figure>) -> Report {
     let evaluation = &summary.evaluation;
     // the networks are parts of one model: errors are those of its test rows, not a scatter over seeds
     let row = |name: &str, estimate: Estimate, unit: &str| Row::new(name, estimate, 1).unit(unit);
     let plain = |name: &str, value: f64| Row::new(name, Estimate::exact(value), 1);
+    let score = summary.procedure.score();
     let mut rows = vec![
-        row("test NLL", evaluation.test_nll, "nats"),
-        row("test NLL of the kernels without correction", evaluation.kernels_nll, "nats"),
+        row(score, evaluation.test_nll, "nats"),
+        row(&format!("{score} of the kernels without correction"), evaluation.kernels_nll, "nats"),
     ];
     for b in &evaluation.baselines {
-        rows.push(row(&format!("test NLL, {}", b.name), b.nll, "nats"));
+        rows.push(row(&format!("{score}, {}", b.name), b.nll, "nats"));
         rows.push(row(&format!("minvel less {}, row by row", b.name), b.difference, "nats"));
     }
     rows.push(row("log Z", summary.log_z, "nats"));
@@ -148,17 +162,14 @@ pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, 
     rows.extend([
         plain("rows", summary.rows as f64),
         plain("distinct rows", summary.distinct_rows as f64),
+        plain("rows that the kernels stand on", summary.centres as f64),
         plain("share of test rows that repeat a training row", summary.leaked_share),
         plain("share of the correction", summary.share),
     ]);
-    let [train, validation, test] = summary.split;
     let mut notes = vec![
         format!("Data: {}; {}.", summary.data.file, summary.data.coordinates),
-        format!("Rows: {train} to learn from, {validation} to stop by, {test} to test with, looked at once."),
-        format!(
-            "Model: kernels on {train} points, corrected by {} of the mean of {} networks; log Z: {}.",
-            summary.share, summary.seeds, summary.partition.method
-        ),
+        format!("Rows: {}.", summary.procedure),
+        format!("Model: {}.", model_in_words(summary)),
     ];
     if summary.data.coordinates.manifold.contains("projective") {
         notes.push(
@@ -171,7 +182,7 @@ pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, 
         notes.push(format!("Columns not used: {}.", summary.data.unused_columns()));
     }
     notes.extend(summary.data.guesses.iter().map(|g| format!("Guessed: {g}.")));
-    notes.extend(summary.warnings.iter().map(|w| format!("Mind: {w}")));
+    notes.extend(summary.warnings.iter().map(|w| format!("Warning: {w}")));
     Report {
         experiment: format!("fit {}", summary.data.file),
         about: format!("A normalised density on {}, learnt from data", summary.data.coordinates.manifold),

@@ -22,6 +22,8 @@ pub struct Settings {
     pub network: Network,
     pub learning: Learning,
     pub partition: Partition,
+    #[serde(default)]
+    pub few: Few,
 }
 
 /// What the correction minimises.
@@ -83,6 +85,23 @@ pub struct Partition {
 const MOST_LAYERS: usize = 64;
 /// The most numbers of a layer.
 const WIDEST: usize = 1 << 16;
+/// What is done with few rows.
+#[allow(missing_docs)] // said in experiments/fit.toml
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Few {
+    pub rows: usize,
+    pub folds: usize,
+    pub repeats: usize,
+    pub correction: usize,
+}
+
+impl Default for Few {
+    /// Models that were written before there was a choice come from split rows.
+    fn default() -> Self {
+        Few { rows: 0, folds: 10, repeats: 5, correction: 500 }
+    }
+}
 
 impl Settings {
     /// The defaults, as a file that names every setting.
@@ -140,6 +159,9 @@ impl Settings {
             ("learning.batch", batch > 0, "must be positive"),
             ("learning.rate", rate > 0.0, "must be positive"),
             ("learning.penalty", penalty >= 0.0, "must not be negative"),
+            ("few.folds", self.few.folds >= 2, "must be at least 2"),
+            ("few.repeats", self.few.repeats > 0, "must be positive"),
+            ("few.correction", self.few.correction >= 100, "must be at least 100"),
             ("partition.draws", self.partition.draws >= 1000, "must be at least 1000"),
         ];
         let unmet = demands.into_iter().find(|(_, met, _)| !met).map(|(key, _, what)| (key, what.to_string()));

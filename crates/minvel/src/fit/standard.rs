@@ -51,6 +51,18 @@ impl Standard {
         points.iter().enumerate().map(|(k, x)| x * self.scale[k % m] + self.shift[k % m]).collect()
     }
 
+    /// Derivatives per standard unit, of those per unit of the data.
+    pub fn slopes(&self, derivatives: &[f64]) -> Vec<f64> {
+        let m = self.scale.len();
+        derivatives.iter().enumerate().map(|(k, d)| d * self.scale[k % m]).collect()
+    }
+
+    /// Derivatives per unit of the data, of those per standard unit.
+    pub fn undo_slopes(&self, derivatives: &[f64]) -> Vec<f64> {
+        let m = self.scale.len();
+        derivatives.iter().enumerate().map(|(k, d)| d / self.scale[k % m]).collect()
+    }
+
     /// log of a unit volume of the data in standard units: what log densities in the units of the data gain.
     pub fn log_volume(&self) -> f64 {
         -self.scale.iter().map(|s| s.ln()).sum::<f64>()

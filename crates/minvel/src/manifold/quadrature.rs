@@ -48,6 +48,41 @@ pub fn gauss_chebyshev(count: usize) -> Rule {
     ((0..count).map(|k| angle(k).cos()).collect(), (0..count).map(weight).collect())
 }
 
+/// Gauss–Hermite: E f(z) for a standard normal z.
+pub fn gauss_hermite(count: usize) -> Rule {
+    // Roots lie within 2√n and further apart than this.
+    let step = 1.0 / (count as f64).sqrt();
+    let value = |z: f64| hermite(count, z).0;
+    let mut nodes: Vec<f64> = if count % 2 == 1 { vec![0.0] } else { vec![] };
+    for k in 0..=2 * count {
+        let (mut low, mut high) = ((k as f64 + 0.5) * step, (k as f64 + 1.5) * step);
+        if k == 0 && count.is_multiple_of(2) {
+            low = 0.0;
+        }
+        if value(low) * value(high) > 0.0 {
+            continue;
+        }
+        for _ in 0..80 {
+            let middle = 0.5 * (low + high);
+            if value(low) * value(middle) > 0.0 { low = middle } else { high = middle }
+        }
+        nodes.extend([low, -low]);
+    }
+    assert!(nodes.len() == count, "{count} roots of a Hermite polynomial, not {}", nodes.len());
+    let weights = nodes.iter().map(|&z| 1.0 / (count as f64 * hermite(count, z).1.powi(2))).collect();
+    (nodes, weights)
+}
+
+/// Orthonormal Hermite polynomials of the standard normal law, h_n(z) and h_{n−1}(z); h_n′ = √n h_{n−1}.
+fn hermite(n: usize, z: f64) -> (f64, f64) {
+    let (mut before, mut h) = (0.0, 1.0);
+    for k in 0..n {
+        let next = (z * h - (k as f64).sqrt() * before) / ((k + 1) as f64).sqrt();
+        (before, h) = (h, next);
+    }
+    (h, before)
+}
+
 /// The midpoint rule on an interval: of spectral accuracy for periodic functions and for those that fade at the ends.
 pub fn midpoint(from: f64, to: f64, count: usize) -> Rule {
     let h = (to - from) / count as f64;
@@ -103,6 +138,19 @@ mod tests {
             let rounding = (16 + 2 * even) as f64 * f64::EPSILON * moment;
             assert!(error.abs() <= rounding, "{n} nodes miss by {error}");
             let miss = integral(gauss_legendre(n), |t| t.powi(even + 2)) - 2.0 / (even + 3) as f64;
+            assert!(miss < -1e3 * f64::EPSILON, "{n} nodes cannot be exact for degree {}", even + 2);
+        }
+    }
+
+    #[test]
+    fn hermite_rules_of_n_nodes_know_the_moments_of_the_normal_law_below_2n_and_not_that_of_2n() {
+        for n in [1, 2, 3, 4, 5, 9, 16] {
+            let moment = |k: i32| (1..k).step_by(2).map(f64::from).product::<f64>();
+            let even = 2 * n as i32 - 2;
+            let error = integral(gauss_hermite(n), |z| z.powi(even) + z.powi(even + 1)) - moment(even);
+            let rounding = (16 + 4 * even) as f64 * f64::EPSILON * moment(even);
+            assert!(error.abs() <= rounding, "{n} nodes miss by {error}");
+            let miss = integral(gauss_hermite(n), |z| z.powi(even + 2)) / moment(even + 2) - 1.0;
             assert!(miss < -1e3 * f64::EPSILON, "{n} nodes cannot be exact for degree {}", even + 2);
         }
     }

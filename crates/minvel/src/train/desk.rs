@@ -96,6 +96,27 @@ impl<'a> Desk<'a> {
         Desk { observer, stop, threads: 0, device, precision, save_every, home, begun, earlier, stage }
     }
 
+    /// The same desk with a drawer of its own for checkpoints, for work that is done several times.
+    pub(crate) fn within(&self, name: &str) -> Desk<'a> {
+        let home = self.home.as_ref().map(|(folder, purpose)| (folder.join(name), format!("{purpose} {name}")));
+        if let Some((folder, _)) = &home {
+            // Where it cannot be made, writing the checkpoint says so.
+            let _ = std::fs::create_dir_all(folder);
+        }
+        Desk { home, ..self.copied() }
+    }
+
+    /// The same desk without an observer and without checkpoints.
+    pub(crate) fn quiet(&self) -> Desk<'a> {
+        Desk { observer: &Silent, home: None, ..self.copied() }
+    }
+
+    fn copied(&self) -> Desk<'a> {
+        let Desk { observer, threads, device, precision, save_every, begun, .. } = *self;
+        let (stop, home, earlier) = (self.stop.clone(), self.home.clone(), self.earlier.clone());
+        Desk { observer, stop, threads, device, precision, save_every, home, begun, earlier, stage: Cell::new(None) }
+    }
+
     /// Options for programs of so many replicas.
     pub fn options(&self, replicas: usize) -> Options {
         let Desk { threads, device, precision, .. } = *self;

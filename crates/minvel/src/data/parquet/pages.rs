@@ -133,6 +133,14 @@ fn zigzag(bytes: &mut dyn Read) -> Result<i64> {
     varint(bytes).map(|n| (n >> 1) as i64 ^ -((n & 1) as i64))
 }
 
+/// Goes on by so many bytes, which must be there: else a list of any length would be walked through at the end of a file.
+fn skip(bytes: &mut dyn Read, count: u64) -> Result<()> {
+    match io::copy(&mut bytes.take(count), &mut io::sink())? {
+        found if found < count => Err(damaged("the header of a page is cut off")),
+        _ => Ok(()),
+    }
+}
+
 /// Walks over a structure and tells its numbers, with the fields they and their structure are.
 fn structure(bytes: &mut dyn Read, parent: i64, depth: usize, tell: &mut dyn FnMut(i64, i64, i64)) -> Result<()> {
     let mut field = 0i64;
@@ -158,14 +166,13 @@ fn value(
     depth: usize,
     tell: &mut dyn FnMut(i64, i64, i64),
 ) -> Result<()> {
-    let mut skip = |count: u64| io::copy(&mut Read::take(&mut *bytes, count), &mut io::sink());
     match kind {
-        1..=3 => drop(skip(1)?),
-        7 => drop(skip(8)?),
+        1..=3 => skip(bytes, 1)?,
+        7 => skip(bytes, 8)?,
         4..=6 => tell(parent, field, zigzag(bytes)?),
         8 => {
             let count = varint(bytes)?;
-            io::copy(&mut Read::take(bytes, count), &mut io::sink())?;
+            skip(bytes, count)?;
         }
         9 | 10 if depth > 0 => {
             let head = byte(bytes)?;

@@ -1,7 +1,6 @@
 //! Draws of a density of local kernels, and the nodes of a quadrature by them.
 
 use super::kernels::{Kind, LocalKernels};
-use crate::Error;
 use crate::manifold::Space;
 use minvel_engine::random::{Draw, Key, Stream};
 use std::f64::consts::TAU;
@@ -24,6 +23,11 @@ impl LocalKernels {
             z.iter_mut().for_each(|z| *z = stream.normal());
             match family.kind {
                 Kind::Uniform => self.uniform(&mut stream, point),
+                Kind::Natural { kappa } => {
+                    let centre = &self.centres[i * m..][..m];
+                    point.copy_from_slice(&self.bump.sample(centre, kappa, &mut stream));
+                    self.to_side_of(centre, point);
+                }
                 Kind::Fixed { width } => {
                     v.iter_mut().zip(&z).for_each(|(v, z)| *v = width * z);
                     self.place(&self.centres[i * m..][..m], &v, point);
@@ -38,37 +42,36 @@ impl LocalKernels {
         points
     }
 
-    /// Tells `each` of every kernel its mass and the points at standard coordinates `z` (n numbers each) about its centre,
-    /// until it fails.
-    pub fn spread(&self, z: &[f64], mut each: impl FnMut(f64, &[f64]) -> Result<(), Error>) -> Result<(), Error> {
+    /// Appends the points at standard coordinates `z` (n numbers each) of the kernel of a family about centre i.
+    pub fn spread(&self, family: usize, i: usize, z: &[f64], points: &mut Vec<f64>) {
         let (m, n, total) = (self.ambient(), self.dim(), self.centres());
         let mut v = vec![0.0; n];
-        let mut points = vec![0.0; z.len() / n * m];
-        for family in &self.families {
-            for i in 0..total {
-                let centre = &self.centres[i * m..][..m];
-                for (z, point) in z.chunks(n).zip(points.chunks_mut(m)) {
-                    match family.kind {
-                        Kind::Uniform => continue,
-                        Kind::Fixed { width } => v.iter_mut().zip(z).for_each(|(v, z)| *v = width * z),
-                        Kind::Local { shape, factor } => {
-                            self.shapes[shape].multiply(i, total, z, &mut v);
-                            v.iter_mut().for_each(|v| *v *= factor.sqrt());
-                        }
-                    }
-                    self.place(centre, &v, point);
-                }
-                if family.kind != Kind::Uniform {
-                    each(family.share / total as f64, &points)?;
+        for z in z.chunks(n) {
+            match self.families[family].kind {
+                Kind::Uniform | Kind::Natural { .. } => unreachable!("only normal kernels have standard coordinates"),
+                Kind::Fixed { width } => v.iter_mut().zip(z).for_each(|(v, z)| *v = width * z),
+                Kind::Local { shape, factor } => {
+                    self.shapes[shape].multiply(i, total, z, &mut v);
+                    v.iter_mut().for_each(|v| *v *= factor.sqrt());
                 }
             }
+            let at = points.len();
+            points.resize(at + m, 0.0);
+            self.place(&self.centres[i * m..][..m], &v, &mut points[at..]);
         }
-        Ok(())
     }
 
-    /// Share of the uniform law, if it has one.
-    pub fn uniform_share(&self) -> Option<f64> {
-        self.families.iter().find(|f| f.kind == Kind::Uniform).map(|f| f.share)
+    /// Of the two vectors of a rotation or axis, takes the one nearer to that of the centre, as other kernels do.
+    fn to_side_of(&self, centre: &[f64], point: &mut [f64]) {
+        let mut at = 0;
+        for s in &self.spaces {
+            let own = at..at + s.ambient();
+            at = own.end;
+            let along: f64 = centre[own.clone()].iter().zip(&point[own.clone()]).map(|(c, x)| c * x).sum();
+            if matches!(s, Space::So3 | Space::Projective(_)) && along < 0.0 {
+                point[own].iter_mut().for_each(|x| *x = -*x);
+            }
+        }
     }
 
     /// A point of the uniform law of a compact manifold.
@@ -81,7 +84,9 @@ impl LocalKernels {
                 _ => {
                     own.iter_mut().for_each(|x| *x = stream.normal());
                     let length = own.iter().map(|x| x * x).sum::<f64>().sqrt();
-                    own.iter_mut().for_each(|x| *x /= length);
+                    // Of the two quaternions of a rotation the one with a positive real part.
+                    let side = if *s == Space::So3 && own[0] < 0.0 { -length } else { length };
+                    own.iter_mut().for_each(|x| *x /= side);
                 }
             }
             at += s.ambient();

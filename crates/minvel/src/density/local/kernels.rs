@@ -3,7 +3,7 @@
 use super::shape::Shape;
 use super::work::{Work, add_up};
 use crate::Error;
-use crate::density::{Density, by_rows};
+use crate::density::{Bump, Density, by_rows};
 use crate::manifold::{Manifold, Space};
 use crate::train::Desk;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,11 @@ pub enum Kind {
     Fixed {
         /// σ.
         width: f64,
+    },
+    /// The natural kernel of the manifold ([`Bump`]), normalised at any width.
+    Natural {
+        /// κ.
+        kappa: f64,
     },
     /// As the neighbours lie.
     Local {
@@ -46,6 +51,9 @@ pub struct LocalKernels {
     pub(super) centres: Vec<f64>,
     pub(super) shapes: Vec<Shape>,
     pub(super) families: Vec<Family>,
+    pub(super) bump: Bump,
+    /// log N(κ) of families of natural kernels, 0 of others.
+    normalisers: Vec<f64>,
     /// For each centre the highest log of its kernels, and −½ over their largest variance: together they bound them.
     bounds: Vec<(f64, f64)>,
 }
@@ -65,7 +73,9 @@ impl LocalKernels {
         let spaces =
             manifold.spaces().unwrap_or_else(|| panic!("local kernels: {manifold} is no product of known spaces"));
         let log_volume = manifold.volume().map(f64::ln);
-        LocalKernels { spaces, log_volume, centres: vec![], shapes: vec![], families: vec![], bounds: vec![] }
+        let bump = Bump::new(manifold).expect("the spaces are known");
+        let (centres, shapes, families, bounds, normalisers) = (vec![], vec![], vec![], vec![], vec![]);
+        LocalKernels { spaces, log_volume, centres, shapes, families, bump, normalisers, bounds }
     }
 
     pub(super) fn with_centres(&self, points: &[f64], of: &[usize]) -> Self {
@@ -83,11 +93,18 @@ impl LocalKernels {
     /// The same with bounds of the kernels as they are now.
     pub(super) fn bounded(mut self) -> Self {
         let (n, total) = (self.dim(), self.centres());
+        let normaliser = |family: &Family| match family.kind {
+            Kind::Natural { kappa } => self.bump.log_normaliser(kappa),
+            _ => 0.0,
+        };
+        self.normalisers = self.families.iter().map(normaliser).collect();
         let bound = |i: usize| {
             let mut bound = (f64::NEG_INFINITY, 0.0f64);
-            for family in &self.families {
+            for (family, normaliser) in self.families.iter().zip(&self.normalisers) {
                 let (log, variance) = match family.kind {
                     Kind::Uniform => continue,
+                    // t is at most −⅛ of the squared chord on every space.
+                    Kind::Natural { kappa } => (0.5 * n as f64 * TAU.ln() - normaliser, 4.0 / kappa),
                     Kind::Fixed { width } => (-(n as f64) * width.ln(), width * width),
                     Kind::Local { shape, factor } => {
                         let shape = &self.shapes[shape];
@@ -156,6 +173,7 @@ impl LocalKernels {
         let known = |family: &Family| match family.kind {
             Kind::Local { shape, factor } => shape < this.shapes.len() && factor > 0.0,
             Kind::Fixed { width } => width > 0.0,
+            Kind::Natural { kappa } => kappa > 0.0 && kappa.is_finite(),
             Kind::Uniform => this.log_volume.is_some(),
         };
         if families.is_empty() || families.iter().any(|family| !(0.0..=1.0).contains(&family.share)) {
@@ -267,6 +285,7 @@ impl LocalKernels {
                 let top = match family.kind {
                     Kind::Uniform => continue,
                     Kind::Fixed { width } => work.fixed(len, width),
+                    Kind::Natural { .. } => self.natural(x, s, start, &mut work.logs[..len]),
                     Kind::Local { shape, factor } => {
                         if shaped != shape {
                             work.whiten(&self.shapes[shape], start, total, len);
@@ -290,6 +309,21 @@ impl LocalKernels {
             };
         }
         debug_assert_eq!(x.len(), m);
+    }
+
+    /// Logs of natural kernels about the centres of a block, and the largest; 2π counts as in those of normal kernels.
+    fn natural(&self, x: &[f64], family: usize, start: usize, logs: &mut [f64]) -> f64 {
+        let m = self.ambient();
+        for (i, log) in logs.iter_mut().enumerate() {
+            *log = self.log_natural(x, family, &self.centres[(start + i) * m..][..m]);
+        }
+        logs.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// log of a natural kernel about c, times (2π)^{n/2}.
+    pub(super) fn log_natural(&self, x: &[f64], family: usize, c: &[f64]) -> f64 {
+        let Kind::Natural { kappa } = self.families[family].kind else { unreachable!("a family of natural kernels") };
+        kappa * self.bump.statistic(x, c) - self.normalisers[family] + 0.5 * self.dim() as f64 * TAU.ln()
     }
 
     /// Normal coordinates of x about the centres of a block, one coordinate after another.

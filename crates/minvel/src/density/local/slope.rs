@@ -46,9 +46,14 @@ impl LocalKernels {
             let square: f64 = v.iter().map(|v| v * v).sum();
             let mut all = 0.0;
             pull.fill(0.0);
-            for family in &self.families {
+            for (k, family) in self.families.iter().enumerate() {
                 let (log, shape, variance) = match family.kind {
                     Kind::Uniform => continue,
+                    Kind::Natural { kappa } => {
+                        let part = family.share * (self.log_natural(x, k, centre) - shared - log_p).exp();
+                        self.bump.add_slope(x, centre, part * kappa, out);
+                        continue;
+                    }
                     Kind::Fixed { width } => {
                         (-0.5 * square / (width * width) - n as f64 * width.ln(), None, width * width)
                     }

@@ -1,0 +1,241 @@
+//! The score of a procedure on few rows: repeated cross-validation.
+//!
+//! **Statement.** NLL = −mean over rows and repeats of log p₋(x), p₋ learnt without the fold of x. With J = folds × repeats,
+//! s² the variance of the J fold means and ρ = (rows of a fold)/(rows that are left): σ² = (1/J + ρ)·s², and at least that of the
+//! mean over rows. **Source.** nadeau2003inference (the term ρ: folds share most of their training rows).
+//! **Conventions.** Rows are dealt out anew for each repeat; every baseline is learnt from the same rows as the model.
+//! **Error.** The score is that of models of a few rows less than the one that is kept.
+//! **Checked by** tests/few.rs.
+
+use super::evaluation::{Baseline, COMPARED, Evaluation, Fitness};
+use super::few::SIGMAS;
+use super::model::{History, Model};
+use super::procedure::{Outcome, Procedure, Trial};
+use super::settings::{Goal, Settings};
+use crate::data::{Split, folds, leaked_share};
+use crate::eval::Estimate;
+use crate::train::Desk;
+use crate::{Error, Manifold};
+use std::sync::Arc;
+
+/// Rows for which there is one repeat; fewer rows, more repeats.
+const ONCE: usize = 1000;
+/// Folds that are enough to give a correction up.
+const SCREENED: usize = 2;
+
+/// What is left out together, and what was said about it.
+#[derive(Clone)]
+struct Fold {
+    rows: Vec<usize>,
+    /// log p of the model,
+    own: Vec<f64>,
+    /// of its kernels alone,
+    kernels: Vec<f64>,
+    /// and of each baseline.
+    baselines: Vec<Vec<f64>>,
+    /// grad log p, per unit of the data.
+    scores: Vec<f64>,
+    /// Error of log Z.
+    error: f64,
+    /// Share of the rows that repeat one of the others.
+    leaked: f64,
+}
+
+/// A cross-validation of a data set.
+struct CrossValidation<'a> {
+    manifold: &'a Arc<dyn Manifold>,
+    settings: &'a Settings,
+    points: &'a [f64],
+    desk: &'a Desk<'a>,
+    /// Name and method of each baseline.
+    names: Vec<(String, String)>,
+}
+
+/// Scores the procedure by cross-validation and applies it to all rows.
+pub(super) fn learn(
+    manifold: &Arc<dyn Manifold>,
+    settings: &Settings,
+    points: &[f64],
+    desk: &Desk,
+) -> Result<Outcome, Error> {
+    let rows = points.len() / manifold.ambient();
+    let count = settings.few.folds.min(rows);
+    let repeats = if count == rows { 1 } else { settings.few.repeats.min(ONCE.div_ceil(rows)) };
+    let mut this = CrossValidation { manifold, settings, points, desk, names: vec![] };
+    let parts: Vec<Vec<usize>> =
+        (0..repeats as u64).flat_map(|r| folds(rows, count, settings.seed.wrapping_add(r << 32))).collect();
+    let all = desk.stage("cross-validation", parts.len(), "folds", || {
+        let mut all = vec![];
+        for part in parts {
+            all.push(this.fold(part, all.len() < count)?);
+            desk.worked(1);
+        }
+        Ok(all)
+    });
+    let mut all = all?;
+    let leaked = all[..count].iter().map(|f| f.leaked * f.rows.len() as f64).sum::<f64>() / rows as f64;
+    let (mut model, mut history) = (Model::of_few(manifold, settings, points, desk)?, History::default());
+    let mut procedure = Procedure::CrossValidation { rows, folds: count, repeats, correction: Trial::None };
+    if settings.objective != Goal::None && rows >= settings.few.correction {
+        procedure = Procedure::CrossValidation { rows, folds: count, repeats, correction: Trial::NotBetter };
+        if let Some(corrected) = this.corrected(&all[..count])? {
+            (model, history) = Model::corrected_of_few(manifold, settings, points, &desk.within("all"))?;
+            all = corrected;
+            procedure = Procedure::CrossValidation { rows, folds: count, repeats: 1, correction: Trial::Used };
+        }
+    }
+    let evaluation = this.evaluation(&all, &model, count)?;
+    Ok(Outcome { model, history, evaluation, procedure, leaked_share: leaked })
+}
+
+impl CrossValidation<'_> {
+    fn select(&self, rows: &[usize]) -> Vec<f64> {
+        let m = self.manifold.ambient();
+        rows.iter().flat_map(|&i| &self.points[i * m..][..m]).copied().collect()
+    }
+
+    /// The rows that are not in a fold, which stands in order.
+    fn others(&self, rows: &[usize]) -> Vec<usize> {
+        (0..self.points.len() / self.manifold.ambient()).filter(|i| rows.binary_search(i).is_err()).collect()
+    }
+
+    fn fold(&mut self, rows: Vec<usize>, with_scores: bool) -> Result<Fold, Error> {
+        self.desk.go_on()?;
+        let (quiet, test, others) = (self.desk.quiet(), self.select(&rows), self.others(&rows));
+        let model = Model::of_few(self.manifold, self.settings, &self.select(&others), &quiet)?;
+        let (mut names, mut baselines) = (vec![], vec![]);
+        let standard = model.standardised(&test);
+        for other in COMPARED {
+            let Some((name, logs)) = other.log_densities(&model, &standard, self.settings.seed, &quiet)? else {
+                continue;
+            };
+            baselines.push(logs.iter().map(|l| l + model.log_unit()).collect());
+            names.push((name, other.method().to_string()));
+        }
+        self.names = names;
+        let split = Split { train: others, validation: vec![], test: rows.clone() };
+        let leaked = leaked_share(self.points, self.manifold.ambient(), &split);
+        Ok(Fold { baselines, leaked, ..judged(&model, rows, &test, with_scores, &quiet)? })
+    }
+
+    /// The folds of one repeat with corrected models, where these are better by more than chance.
+    fn corrected(&self, plain: &[Fold]) -> Result<Option<Vec<Fold>>, Error> {
+        let mut corrected: Vec<Fold> = vec![];
+        for (k, fold) in plain.iter().enumerate() {
+            let desk = self.desk.within(&format!("fold-{k}"));
+            let (test, others) = (self.select(&fold.rows), self.select(&self.others(&fold.rows)));
+            let (model, _) = Model::corrected_of_few(self.manifold, self.settings, &others, &desk)?;
+            let own = judged(&model, fold.rows.clone(), &test, true, &desk)?;
+            corrected.push(Fold { baselines: fold.baselines.clone(), leaked: fold.leaked, ..own });
+            let gain = self.gain(plain, &corrected);
+            if corrected.len() == SCREENED && gain.mean <= 0.0 {
+                return Ok(None);
+            }
+        }
+        let gain = self.gain(plain, &corrected);
+        Ok((gain.mean > SIGMAS * gain.std_error).then_some(corrected))
+    }
+
+    /// By how much corrected models are better, row by row.
+    fn gain(&self, plain: &[Fold], corrected: &[Fold]) -> Estimate {
+        let pairs = plain.iter().zip(corrected);
+        self.estimate(pairs.map(|(a, b)| b.own.iter().zip(&a.own).map(|(b, a)| b - a).collect()).collect())
+    }
+
+    /// The mean of numbers, one for each row of each fold.
+    fn estimate(&self, folds: Vec<Vec<f64>>) -> Estimate {
+        corrected_mean(&folds, self.points.len() / self.manifold.ambient())
+    }
+
+    fn evaluation(&self, all: &[Fold], model: &Model, first: usize) -> Result<Evaluation, Error> {
+        let nll = |of: &dyn Fn(&Fold) -> Vec<f64>| {
+            self.estimate(all.iter().map(|f| of(f).into_iter().map(|l| -l).collect()).collect())
+        };
+        // The error of log Z, as a number to add.
+        let largest = all.iter().map(|f| f.error).fold(0.0, f64::max);
+        let error = Estimate { mean: 0.0, std_error: largest, count: u64::MAX };
+        let baseline = |(k, (name, method)): (usize, &(String, String))| {
+            let less = |f: &Fold| f.own.iter().zip(&f.baselines[k]).map(|(own, other)| own - other).collect();
+            Baseline {
+                name: name.clone(),
+                method: method.clone(),
+                nll: nll(&|f| f.baselines[k].clone()),
+                difference: nll(&less) + error,
+            }
+        };
+        Ok(Evaluation {
+            test_rows: self.points.len() / self.manifold.ambient(),
+            test_nll: nll(&|f| f.own.clone()) + error,
+            kernels_nll: nll(&|f| f.kernels.clone()),
+            baselines: self.names.iter().enumerate().map(baseline).collect(),
+            goodness: self.goodness(&all[..first], model)?,
+        })
+    }
+
+    /// The Stein test of all rows, each under the model that has not seen it.
+    fn goodness(&self, folds: &[Fold], model: &Model) -> Result<Fitness, Error> {
+        let rows: Vec<usize> = folds.iter().flat_map(|f| f.rows.clone()).collect();
+        let scores: Vec<f64> = folds.iter().flat_map(|f| f.scores.clone()).collect();
+        let (points, scores) = (model.standardised(&self.select(&rows)), model.standard.slopes(&scores));
+        Fitness::of_scores(model, &points, &scores, self.settings.seed, self.desk)
+    }
+}
+
+/// What a model says about rows that it has not seen.
+fn judged(model: &Model, rows: Vec<usize>, test: &[f64], with_scores: bool, desk: &Desk) -> Result<Fold, Error> {
+    let scores = if with_scores { model.standard.undo_slopes(&model.scores(test, desk)?.0) } else { vec![] };
+    Ok(Fold {
+        rows,
+        own: model.log_density(test, desk)?,
+        kernels: model.log_anchor(test, desk)?,
+        baselines: vec![],
+        scores,
+        error: model.log_z().value.std_error,
+        leaked: 0.0,
+    })
+}
+
+/// The mean over folds of `rows` rows, with the error of Nadeau and Bengio, or that of the mean over rows if that is larger.
+fn corrected_mean(folds: &[Vec<f64>], rows: usize) -> Estimate {
+    let all: Vec<f64> = folds.concat();
+    let over_rows = Estimate::of(all.iter().copied());
+    let means = Estimate::of(folds.iter().map(|f| f.iter().sum::<f64>() / f.len() as f64));
+    let (count, size) = (folds.len() as f64, all.len() as f64 / folds.len() as f64);
+    // std_error² = s²/J.
+    let shared = means.std_error * (1.0 + count * size / (rows as f64 - size)).sqrt();
+    let independent = over_rows.std_error * (all.len() as f64 / rows as f64).sqrt();
+    Estimate { mean: over_rows.mean, std_error: shared.max(independent), count: rows.min(all.len()) as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minvel_engine::random::{Key, Stream};
+
+    /// Scores of one draw of n rows all move together when another n rows are drawn: the ± must be as wide as they move.
+    #[test]
+    fn the_error_is_that_of_other_rows_and_not_that_of_more_folds() {
+        const ROWS: usize = 40;
+        let mut stream = Stream::new(Key::new(1, 0), 0);
+        let (mut means, mut errors) = (vec![], vec![]);
+        for seed in 0..400 {
+            // Learning the mean of a normal law: log p of a row is −½(x − mean of the others)².
+            let x: Vec<f64> = (0..ROWS).map(|_| stream.normal()).collect();
+            let parts: Vec<Vec<usize>> = (0..5).flat_map(|r| folds(ROWS, 10, seed * 5 + r)).collect();
+            let score = |part: &Vec<usize>| -> Vec<f64> {
+                let total: f64 = x.iter().sum::<f64>() - part.iter().map(|&i| x[i]).sum::<f64>();
+                let mean = total / (ROWS - part.len()) as f64;
+                part.iter().map(|&i| -0.5 * (x[i] - mean).powi(2)).collect()
+            };
+            let estimate = corrected_mean(&parts.iter().map(score).collect::<Vec<_>>(), ROWS);
+            means.push(estimate.mean);
+            errors.push(estimate.std_error);
+        }
+        let moved = Estimate::of(means.iter().copied()).std_error * (means.len() as f64).sqrt();
+        let said = errors.iter().sum::<f64>() / errors.len() as f64;
+        println!("scores move by {moved:.4}, the errors say {said:.4}");
+        assert!(said > 0.95 * moved && said < 1.5 * moved, "{said} against {moved}");
+        // The twin: 50 folds as if they were independent.
+        assert!(said / 50f64.sqrt() * 10f64.sqrt() < 0.8 * moved, "no power");
+    }
+}

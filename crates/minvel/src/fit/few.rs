@@ -1,0 +1,88 @@
+//! Models of few rows: what is learnt of them, and when more than a plain kernel density is justified.
+//!
+//! **Statement.** Plain kernels, unless local kernels give left-out rows a higher log density by more than 2 standard errors
+//! and by more than the shares that were fitted to them explain: mean(log a − log plain) − (k_a − k)/N > 2σ.
+//! **Conventions.** k counts numbers that were fitted to the left-out rows: the bandwidth and the share of the uniform law,
+//! or the shares of local kernels (akaike1974identification: that many over N is what a mean log-likelihood gains by being fitted).
+//! A corrected model learns its networks from nine tenths of the rows, stops by the rest, and stands on all of them.
+//! **Checked by** tests/few.rs.
+
+use super::model::{History, Model};
+use super::settings::Settings;
+use super::standard::Standard;
+use crate::density::{LocalFit, LocalKernels, LocalSettings};
+use crate::eval::Estimate;
+use crate::train::Desk;
+use crate::{Error, Manifold};
+use std::sync::Arc;
+
+/// Rows from which local kernels are tried: their shapes come from neighbours, their shares from folds.
+const LOCAL: usize = 50;
+/// Standard errors that make a difference.
+pub(super) const SIGMAS: f64 = 2.0;
+
+impl Model {
+    /// Kernels of all rows, without correction.
+    pub fn of_few(
+        manifold: &Arc<dyn Manifold>,
+        settings: &Settings,
+        rows: &[f64],
+        desk: &Desk,
+    ) -> Result<Model, Error> {
+        let standard = Standard::of(&**manifold, rows);
+        let points = standard.apply(rows);
+        let plain = LocalKernels::plain(&**manifold, &points, desk)?;
+        let count = plain.held_out.len();
+        let (mut anchor, mut used) = (plain.density, settings.clone());
+        if count < settings.few.correction {
+            used.kernels = smooth(&settings.kernels);
+        }
+        let usable = !used.kernels.neighbours.is_empty() && !used.kernels.factors.is_empty();
+        if count >= LOCAL.max(2 * settings.kernels.folds) && usable {
+            let local = used.kernels.fit(&**manifold, &points, settings.seed, desk, false)?;
+            if is_better(&local, &plain.held_out) {
+                anchor = local.density;
+            }
+        }
+        let settings = if usable { &used } else { settings };
+        Ok(Model::of_kernels(manifold.clone(), settings, standard, anchor, count))
+    }
+
+    /// Local kernels of all rows, corrected by networks that stop by a tenth of them.
+    pub(super) fn corrected_of_few(
+        manifold: &Arc<dyn Manifold>,
+        settings: &Settings,
+        rows: &[f64],
+        desk: &Desk,
+    ) -> Result<(Model, History), Error> {
+        let m = manifold.ambient();
+        let (mut train, mut validation) = (vec![], vec![]);
+        for part in crate::data::folds(rows.len() / m, 10, settings.seed).iter().enumerate() {
+            let to = if part.0 == 0 { &mut validation } else { &mut train };
+            part.1.iter().for_each(|&i| to.extend_from_slice(&rows[i * m..][..m]));
+        }
+        let (mut model, mut history) = Model::learn(manifold.clone(), settings, &train, &validation, desk)?;
+        let points = model.standard.apply(rows);
+        model.anchor = settings.kernels.fit(&**manifold, &points, settings.seed, desk, false)?.density;
+        model.rows = rows.len() / m;
+        history.warnings.extend(model.normalise(desk)?);
+        Ok((model, history))
+    }
+}
+
+/// The local kernels that few rows can bear without needles: shaped by many neighbours, and not much narrower than these lie.
+fn smooth(kernels: &LocalSettings) -> LocalSettings {
+    const NEIGHBOURS: f64 = 10.0;
+    const FACTOR: f64 = 0.3;
+    let least = |all: &[f64], least: f64| all.iter().copied().filter(|x| *x >= least).collect();
+    let (neighbours, factors) = (least(&kernels.neighbours, NEIGHBOURS), least(&kernels.factors, FACTOR));
+    LocalSettings { neighbours, factors, widths: 0, ..kernels.clone() }
+}
+
+/// Whether local kernels are better than plain ones on rows that were left out.
+fn is_better(local: &LocalFit, plain: &[f64]) -> bool {
+    let gain = Estimate::paired(&local.held_out, plain);
+    let fitted = local.density.families().len() as f64 - 1.0;
+    let of_plain = 2.0;
+    gain.mean - (fitted - of_plain).max(0.0) / plain.len() as f64 > SIGMAS * gain.std_error
+}

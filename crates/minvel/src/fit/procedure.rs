@@ -1,0 +1,134 @@
+//! How a model is made of rows, and which rows judge it.
+//!
+//! **Statement.** From [`Few::rows`](super::settings::Few) rows on: once split 80/10/10 into training, validation and test
+//! rows. Below: repeated cross-validation judges the procedure, and the model is that procedure applied to all rows.
+//! **Checked by** tests/few.rs, tests/fit.rs.
+
+use super::crossvalidation;
+use super::evaluation::Evaluation;
+use super::model::{History, Model};
+use super::settings::Settings;
+use crate::data::{Split, leaked_share};
+use crate::train::Desk;
+use crate::{Error, Manifold};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// Which rows do what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Procedure {
+    /// Each row is in one of three parts; the model is made of the training rows.
+    Split {
+        /// Training rows, of which the model is made.
+        train: usize,
+        /// Validation rows, which stop the training.
+        validation: usize,
+        /// Test rows, which are scored once.
+        test: usize,
+    },
+    /// Rows are scored by models of the other folds; the model is refitted on all rows.
+    CrossValidation {
+        /// All rows: the model is made of them.
+        rows: usize,
+        /// Folds of a repeat.
+        folds: usize,
+        /// Repeats, each with folds of its own.
+        repeats: usize,
+        /// What became of the correction.
+        correction: Trial,
+    },
+}
+
+/// What became of the correction of few rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trial {
+    /// It was not tried: the rows are too few, or nobody asked for it.
+    None,
+    /// It was tried, and not better by more than chance.
+    NotBetter,
+    /// It is used: the folds find it better by more than chance.
+    Used,
+}
+
+impl Procedure {
+    /// Rows that the model is made of.
+    pub fn fitted_rows(&self) -> usize {
+        match *self {
+            Procedure::Split { train, .. } => train,
+            Procedure::CrossValidation { rows, .. } => rows,
+        }
+    }
+
+    /// What its score is called.
+    pub fn score(&self) -> &'static str {
+        match self {
+            Procedure::Split { .. } => "test NLL",
+            Procedure::CrossValidation { .. } => "cross-validated NLL",
+        }
+    }
+}
+
+impl fmt::Display for Procedure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Procedure::Split { train, validation, test } => {
+                write!(f, "{train} training, {validation} validation and {test} test rows")
+            }
+            Procedure::CrossValidation { rows, folds, repeats, correction } => {
+                let folds =
+                    if folds == rows { "leaving out one row at a time".into() } else { format!("{folds} folds") };
+                let repeats = if *repeats > 1 { format!(", repeated {repeats} times") } else { String::new() };
+                write!(
+                    f,
+                    "scored by cross-validation ({folds}{repeats}); the model is refitted on all {rows} rows, so that the score \
+                     is that of the procedure"
+                )?;
+                match correction {
+                    Trial::NotBetter => write!(f, "; a correction was tried, and was not better by more than chance"),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// A model, and what is known about it.
+pub struct Outcome {
+    /// The model.
+    pub model: Model,
+    /// How it came about.
+    pub history: History,
+    /// Rows that it, or its like, had not seen, judged.
+    pub evaluation: Evaluation,
+    /// Which rows did what.
+    pub procedure: Procedure,
+    /// Share of the scored rows that repeat a row their model has seen.
+    pub leaked_share: f64,
+}
+
+impl Outcome {
+    /// Learns from the rows of a data set, given as points in the units of the data.
+    pub fn of(
+        manifold: &Arc<dyn Manifold>,
+        settings: &Settings,
+        points: &[f64],
+        desk: &Desk,
+    ) -> Result<Outcome, Error> {
+        let m = manifold.ambient();
+        let rows = points.len() / m;
+        if rows < settings.few.rows {
+            return crossvalidation::learn(manifold, settings, points, desk);
+        }
+        let split = Split::new(rows, settings.seed);
+        let part = |rows: &[usize]| rows.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect::<Vec<f64>>();
+        let (train, validation, test) = (part(&split.train), part(&split.validation), part(&split.test));
+        let (model, history) = Model::learn(manifold.clone(), settings, &train, &validation, desk)?;
+        let evaluation = Evaluation::of(&model, &test, settings.seed, desk)?;
+        let (train, validation, test) = (split.train.len(), split.validation.len(), split.test.len());
+        let procedure = Procedure::Split { train, validation, test };
+        Ok(Outcome { model, history, evaluation, procedure, leaked_share: leaked_share(points, m, &split) })
+    }
+}
