@@ -211,7 +211,7 @@ fn lists_in_the_header_of_a_page_end_with_the_file() {
     let header = Struct(vec![(1, Int(0)), (2, Int(16)), (3, Int(16)), (6, Endless(1 << 60))]);
     let message = Hand { kind: DOUBLE, codec: UNCOMPRESSED, page: (header, two_doubles()) };
     let message = message.refusal(&Scratch::new("hand-endless"));
-    assert!(message.contains("the header of a page is cut off"), "{message}");
+    assert!(message.contains("the header of a page is truncated"), "{message}");
 }
 
 /// The reader once put its own hook in place of the program's, to be silent about panics of the decoder.

@@ -136,7 +136,7 @@ fn zigzag(bytes: &mut dyn Read) -> Result<i64> {
 /// Goes on by so many bytes, which must be there: else a list of any length would be walked through at the end of a file.
 fn skip(bytes: &mut dyn Read, count: u64) -> Result<()> {
     match io::copy(&mut bytes.take(count), &mut io::sink())? {
-        found if found < count => Err(damaged("the header of a page is cut off")),
+        found if found < count => Err(damaged("the header of a page is truncated")),
         _ => Ok(()),
     }
 }
