@@ -1,4 +1,4 @@
-//! The report of a fit: numbers, figures, what was guessed and what to mind.
+//! The report of a fit: numbers, figures, what was inferred, and warnings.
 
 use super::evaluation::Baseline;
 use super::folder::Summary;
@@ -153,7 +153,7 @@ pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, 
     ];
     for b in &evaluation.baselines {
         rows.push(row(&format!("{score}, {}", b.name), b.nll, "nats"));
-        rows.push(row(&format!("minvel less {}, row by row", b.name), b.difference, "nats"));
+        rows.push(row(&format!("minvel minus {}, paired", b.name), b.difference, "nats"));
     }
     rows.push(row("log Z", summary.log_z, "nats"));
     if evaluation.goodness.p_value.is_finite() {
@@ -181,7 +181,7 @@ pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, 
     if !summary.data.unused.is_empty() {
         notes.push(format!("Columns not used: {}.", summary.data.unused_columns()));
     }
-    notes.extend(summary.data.guesses.iter().map(|g| format!("Guessed: {g}.")));
+    notes.extend(summary.data.guesses.iter().map(|g| format!("Inferred: {g}.")));
     notes.extend(summary.warnings.iter().map(|w| format!("Warning: {w}")));
     Report {
         experiment: format!("fit {}", summary.data.file),
