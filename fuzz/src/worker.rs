@@ -34,7 +34,8 @@ static PANIC: Mutex<String> = Mutex::new(String::new());
 fn listen() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));
-        let what = panic.payload_as_str().unwrap_or("");
+        let text = panic.payload().downcast_ref::<String>().map(String::as_str);
+        let what = text.or(panic.payload().downcast_ref::<&str>().copied()).unwrap_or("");
         if let Ok(mut last) = PANIC.lock() {
             *last = format!("{place}: {what}");
         }
