@@ -155,6 +155,15 @@ impl LocalSettings {
         Ok(LocalFit { density, held_out, derivative })
     }
 
+    /// The part of them without needles: kernels shaped by many neighbours, and not much narrower than these lie.
+    pub fn smooth(&self) -> LocalSettings {
+        const NEIGHBOURS: f64 = 10.0;
+        const FACTOR: f64 = 0.3;
+        let least = |all: &[f64], least: f64| all.iter().copied().filter(|x| *x >= least).collect();
+        let (neighbours, factors) = (least(&self.neighbours, NEIGHBOURS), least(&self.factors, FACTOR));
+        LocalSettings { neighbours, factors, widths: 0, ..self.clone() }
+    }
+
     /// Widths in equal ratios, from the distance of near neighbours to the spread of all points.
     fn widths_of(&self, blank: &LocalKernels, neighbours: &Neighbours) -> Vec<f64> {
         let n = blank.dim() as f64;

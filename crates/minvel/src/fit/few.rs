@@ -10,7 +10,7 @@
 use super::model::{History, Model};
 use super::settings::Settings;
 use super::standard::Standard;
-use crate::density::{LocalFit, LocalKernels, LocalSettings};
+use crate::density::{LocalFit, LocalKernels};
 use crate::eval::Estimate;
 use crate::train::Desk;
 use crate::{Error, Manifold};
@@ -35,7 +35,7 @@ impl Model {
         let count = plain.held_out.len();
         let (mut anchor, mut used) = (plain.density, settings.clone());
         if count < settings.few.correction {
-            used.kernels = smooth(&settings.kernels);
+            used.kernels = settings.kernels.smooth();
         }
         let usable = !used.kernels.neighbours.is_empty() && !used.kernels.factors.is_empty();
         if count >= LOCAL.max(2 * settings.kernels.folds) && usable {
@@ -68,15 +68,6 @@ impl Model {
         history.warnings.extend(model.normalise(desk)?);
         Ok((model, history))
     }
-}
-
-/// The local kernels that few rows can bear without needles: shaped by many neighbours, and not much narrower than these lie.
-fn smooth(kernels: &LocalSettings) -> LocalSettings {
-    const NEIGHBOURS: f64 = 10.0;
-    const FACTOR: f64 = 0.3;
-    let least = |all: &[f64], least: f64| all.iter().copied().filter(|x| *x >= least).collect();
-    let (neighbours, factors) = (least(&kernels.neighbours, NEIGHBOURS), least(&kernels.factors, FACTOR));
-    LocalSettings { neighbours, factors, widths: 0, ..kernels.clone() }
 }
 
 /// Whether local kernels are better than plain ones on rows that were left out.
