@@ -66,7 +66,7 @@ fn a_file_of_quakes_becomes_a_density_a_score_a_sample_a_map_and_a_report() {
     let summary: Value = serde_json::from_str(&read("run/summary.json")).unwrap();
     assert_eq!(summary, fit, "the summary is what was printed");
     let page = read("run/report.html");
-    for word in ["distinct rows", "Guessed", "log Z", "kernel density", "test NLL", "uniform"] {
+    for word in ["distinct rows", "Inferred", "log Z", "kernel density", "test NLL", "uniform"] {
         assert!(page.contains(word), "the report does not say `{word}`");
     }
 

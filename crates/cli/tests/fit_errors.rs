@@ -177,7 +177,7 @@ fn too_few_rows_are_refused() {
     refused("empty-file", "places.csv", "", &[], &["places.csv", "empty"]);
     // Too few different ones are too few as well.
     let text = table("lat,lon", 60, |i| format!("{},{}", i % 4.0, 30.0 * (i % 4.0)));
-    refused("repeats", "places.csv", text, &[], &["places.csv", "4 different rows", "at least 5"]);
+    refused("repeats", "places.csv", text, &[], &["places.csv", "4 distinct rows", "at least 5"]);
 }
 
 #[test]

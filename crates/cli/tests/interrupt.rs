@@ -23,8 +23,8 @@ fn angles(rows: usize) -> String {
 const MANIFOLD: [&str; 4] = ["--manifold", "torus:4", "--units", "radians"];
 
 fn begin<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["fit", "angles.csv", "--out", out, "--threads", "1", "--save-every", "0"], &MANIFOLD[..], &TINY[..], more]
-        .concat()
+    let fit = ["fit", "angles.csv", "--out", out, "--threads", "1", "--save-every", "0", "--set", "few.rows=0"];
+    [&fit, &MANIFOLD[..], &TINY[..], more].concat()
 }
 
 fn resume(out: &str) -> [&str; 7] {

@@ -50,8 +50,14 @@ impl Observer for Watch {
 
 fn config() -> Config {
     let mut config = Settings::defaults().quick().unwrap();
-    let small =
-        ["learning.steps=40", "learning.looks=2", "network.hidden=[16]", "learning.rate=0.01", "step_size=0.01"];
+    let small = [
+        "few.rows=0",
+        "learning.steps=40",
+        "learning.looks=2",
+        "network.hidden=[16]",
+        "learning.rate=0.01",
+        "step_size=0.01",
+    ];
     small.iter().for_each(|setting| config.set(setting).unwrap());
     config
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The fewest rows a model is fitted to: a tenth of them are three test rows.
+/// The fewest rows a model is fitted to.
 pub const LEAST_ROWS: usize = 5;
 
 /// Lengths further than this from 1 are worth a sentence.

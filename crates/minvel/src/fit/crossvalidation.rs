@@ -14,8 +14,9 @@ use super::procedure::{Outcome, Procedure, Trial};
 use super::settings::{Goal, Settings};
 use crate::data::{Split, folds, leaked_share};
 use crate::eval::Estimate;
-use crate::train::Desk;
+use crate::train::{Desk, Fingerprint, lists};
 use crate::{Error, Manifold};
+use minvel_engine::State;
 use std::sync::Arc;
 
 /// Rows for which there is one repeat; fewer rows, more repeats.
@@ -39,6 +40,16 @@ struct Fold {
     error: f64,
     /// Share of the rows that repeat one of the others.
     leaked: f64,
+}
+
+impl Fold {
+    /// Its numbers under their names.
+    fn lists(&self) -> State<f64> {
+        let names: Vec<String> = (0..self.baselines.len()).map(|k| format!("baseline-{k}")).collect();
+        let baselines = names.iter().map(String::as_str).zip(self.baselines.iter().map(Vec::as_slice));
+        let own = [("own", &self.own), ("kernels", &self.kernels), ("scores", &self.scores)];
+        lists(own.map(|(name, values)| (name, values.as_slice())).into_iter().chain(baselines))
+    }
 }
 
 /// A cross-validation of a data set.
@@ -67,7 +78,7 @@ pub(super) fn learn(
     let all = desk.stage("cross-validation", parts.len(), "folds", || {
         let mut all = vec![];
         for part in parts {
-            all.push(this.fold(part, all.len() < count)?);
+            all.push(this.kept(all.len(), part, all.len() < count)?);
             desk.worked(1);
         }
         Ok(all)
@@ -99,9 +110,23 @@ impl CrossValidation<'_> {
         (0..self.points.len() / self.manifold.ambient()).filter(|i| rows.binary_search(i).is_err()).collect()
     }
 
-    fn fold(&mut self, rows: Vec<usize>, with_scores: bool) -> Result<Fold, Error> {
+    /// A fold by its number, from the desk's checkpoint if there is one.
+    fn kept(&mut self, number: usize, rows: Vec<usize>, with_scores: bool) -> Result<Fold, Error> {
+        let numbers: Vec<f64> = rows.iter().map(|&i| i as f64).collect();
+        let inputs = Fingerprint::new().and(self.points).and(&numbers);
+        let make =
+            || self.fold(&rows, with_scores).map(|(fold, names)| (fold.lists(), (names, fold.error, fold.leaked)));
+        let (kept, (names, error, leaked)) = self.desk.kept(&format!("held-out-{number}"), inputs, make)?;
+        let list = |name: &str| kept.get(name).unwrap_or_default().to_vec();
+        let baselines = (0..names.len()).map(|k| list(&format!("baseline-{k}"))).collect();
+        self.names = names;
+        Ok(Fold { rows, own: list("own"), kernels: list("kernels"), baselines, scores: list("scores"), error, leaked })
+    }
+
+    /// A fold, and name and method of each baseline.
+    fn fold(&self, rows: &[usize], with_scores: bool) -> Result<(Fold, Vec<(String, String)>), Error> {
         self.desk.go_on()?;
-        let (quiet, test, others) = (self.desk.quiet(), self.select(&rows), self.others(&rows));
+        let (quiet, test, others) = (self.desk.quiet(), self.select(rows), self.others(rows));
         let model = Model::of_few(self.manifold, self.settings, &self.select(&others), &quiet)?;
         let (mut names, mut baselines) = (vec![], vec![]);
         let standard = model.standardised(&test);
@@ -112,10 +137,9 @@ impl CrossValidation<'_> {
             baselines.push(logs.iter().map(|l| l + model.log_unit()).collect());
             names.push((name, other.method().to_string()));
         }
-        self.names = names;
-        let split = Split { train: others, validation: vec![], test: rows.clone() };
+        let split = Split { train: others, validation: vec![], test: rows.to_vec() };
         let leaked = leaked_share(self.points, self.manifold.ambient(), &split);
-        Ok(Fold { baselines, leaked, ..judged(&model, rows, &test, with_scores, &quiet)? })
+        Ok((Fold { baselines, leaked, ..judged(&model, rows.to_vec(), &test, with_scores, &quiet)? }, names))
     }
 
     /// The folds of one repeat with corrected models, where these are better by more than chance.

@@ -7,7 +7,7 @@
 //! A corrected model learns its networks from nine tenths of the rows, stops by the rest, and stands on all of them.
 //! **Checked by** tests/few.rs.
 
-use super::model::{History, Model};
+use super::model::{History, Model, thinned};
 use super::settings::Settings;
 use super::standard::Standard;
 use crate::density::{LocalFit, LocalKernels};
@@ -30,7 +30,7 @@ impl Model {
         desk: &Desk,
     ) -> Result<Model, Error> {
         let standard = Standard::of(&**manifold, rows);
-        let points = standard.apply(rows);
+        let points = thinned(&standard.apply(rows), manifold.ambient(), settings.kernels.centres);
         let plain = LocalKernels::plain(&**manifold, &points, desk)?;
         let count = plain.held_out.len();
         let (mut anchor, mut used) = (plain.density, settings.clone());
@@ -45,7 +45,7 @@ impl Model {
             }
         }
         let settings = if usable { &used } else { settings };
-        Ok(Model::of_kernels(manifold.clone(), settings, standard, anchor, count))
+        Ok(Model::of_kernels(manifold.clone(), settings, standard, anchor, rows.len() / manifold.ambient()))
     }
 
     /// Local kernels of all rows, corrected by networks that stop by a tenth of them.
@@ -62,7 +62,7 @@ impl Model {
             part.1.iter().for_each(|&i| to.extend_from_slice(&rows[i * m..][..m]));
         }
         let (mut model, mut history) = Model::learn(manifold.clone(), settings, &train, &validation, desk)?;
-        let points = model.standard.apply(rows);
+        let points = thinned(&model.standard.apply(rows), m, settings.kernels.centres);
         model.anchor = settings.kernels.fit(&**manifold, &points, settings.seed, desk, false)?.density;
         model.rows = rows.len() / m;
         history.warnings.extend(model.normalise(desk)?);

@@ -341,7 +341,7 @@ pub struct Drawn {
 }
 
 /// At most `most` of the points, at equal distances in their order (which the split has made random).
-fn thinned(points: &[f64], m: usize, most: usize) -> Vec<f64> {
+pub(super) fn thinned(points: &[f64], m: usize, most: usize) -> Vec<f64> {
     let count = points.len() / m;
     if count <= most {
         return points.to_vec();
