@@ -110,9 +110,9 @@ fn curves(summary: &Summary) -> Option<Figure> {
     let score_course = |seed: usize| Course { train: vec![], validation: line(seed, |c| &c.score), ..course(seed) };
     let last = |seed: &usize| curves.iter().map(|c| c.validation[*seed]).fold(f64::INFINITY, f64::min);
     let best = (0..seeds).min_by(|a, b| last(a).total_cmp(&last(b)));
-    let objective = learning::curves("What it minimises", "objective", &courses, best, Scale::Linear);
+    let objective = learning::curves("Training objective", "objective", &courses, best, Scale::Linear);
     let score = learning::curves(
-        "What it is for",
+        "Held-out score",
         SCORE,
         &(0..seeds).map(score_course).collect::<Vec<_>>(),
         best,

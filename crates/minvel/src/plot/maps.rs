@@ -179,7 +179,7 @@ impl Maps {
             graticule(scene, &sheet);
             if self.earth {
                 for piece in coastline::lines().iter().flat_map(|line| sheet.pieces(line)) {
-                    scene.line(piece, white(185, 0.9));
+                    scene.line(piece, white(100, 0.9));
                 }
             }
             for line in self.shades.lines().flat_map(|height| map.contours(height)) {

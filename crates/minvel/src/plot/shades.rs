@@ -79,15 +79,15 @@ impl Shades {
         }
         scene.text((bar.centre().0, bar.bottom() + 35.0), &self.label, TEXT, Anchor::Middle);
         let mut marks: Vec<&Mark> = self.marks.iter().filter(|m| ruler.shows(m.at)).collect();
-        marks.sort_by(|a, b| a.at.total_cmp(&b.at));
-        let mut free = f64::NEG_INFINITY;
+        // Levels with contours come first: names that would overlap an earlier one are left out.
+        marks.sort_by(|a, b| b.line.cmp(&a.line).then(a.at.total_cmp(&b.at)));
+        let mut taken: Vec<(f64, f64)> = vec![];
         for mark in marks {
-            let (at, half) = (ruler.place(mark.at), 0.5 * text_width(&mark.label, SMALL));
+            let (at, half) = (ruler.place(mark.at), 0.5 * text_width(&mark.label, SMALL) + 3.0);
             scene.line(vec![(at, bar.y - 5.0), (at, bar.bottom())], Stroke::new(Paint::Ink, 1.4));
-            // Names that would lie over each other are left out.
-            if at - half > free {
+            if taken.iter().all(|(from, to)| at + half < *from || at - half > *to) {
                 scene.text((at, bar.y - 8.0), &mark.label, SMALL, Anchor::Middle);
-                free = at + half + 6.0;
+                taken.push((at - half, at + half));
             }
         }
     }
