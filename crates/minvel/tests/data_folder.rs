@@ -35,6 +35,13 @@ fn fixture(name: &str) -> Picture {
     Picture::read(&Path::new("tests/data_fixtures").join(name)).unwrap()
 }
 
+/// Found by fuzzing: the decoder panicked on a palette that ends inside a colour.
+#[test]
+fn a_palette_that_ends_inside_a_colour_is_refused() {
+    let said = Picture::read(&Path::new("tests/data_fixtures").join("odd_palette.png")).unwrap_err().to_string();
+    assert!(said.contains("its palette has 70 bytes"), "{said}");
+}
+
 #[test]
 fn every_kind_of_png_becomes_red_green_and_blue() {
     use png::{BitDepth, ColorType};

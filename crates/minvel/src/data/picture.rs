@@ -156,6 +156,10 @@ fn png(bytes: &[u8]) -> Result<Picture, String> {
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
     decoder.set_ignore_text_chunk(true);
     let mut reader = decoder.read_info().map_err(broken)?;
+    // the decoder takes whole colours for granted
+    if let Some(palette) = reader.info().palette.as_ref().filter(|palette| palette.len() % 3 != 0) {
+        return Err(format!("is a damaged PNG file (its palette has {} bytes, not three per colour)", palette.len()));
+    }
     let size = reader.output_buffer_size().ok_or("is too large for a PNG file")?;
     let mut pixels = vec![0; size];
     let frame = reader.next_frame(&mut pixels).map_err(broken)?;
