@@ -129,7 +129,8 @@ fn a_download_that_breaks_off_is_resumed_at_once_and_by_a_later_command() {
     assert_eq!(output.status.code(), Some(1));
     assert!(error(&output).contains("5000 of 20000 bytes"), "{}", error(&output));
     assert!(error(&output).contains("run the command again to resume"), "{}", error(&output));
-    assert_eq!(folder.list(PLACE), ["points.csv.part"]);
+    let left = folder.list(PLACE);
+    assert!(left.len() == 1 && left[0].starts_with(".points.csv.") && left[0].ends_with(".partial"), "{left:?}");
     let seen = server.seen();
     assert_eq!((seen.len(), seen[4].as_str()), (6, format!("{FIRST} 4000").as_str()), "{seen:?}");
     let honest = Server::new(|_| Reply::Honest(points()));
@@ -143,7 +144,7 @@ fn a_server_that_ignores_ranges_or_a_part_of_something_else_costs_only_time() {
     list(&folder);
     let part = |bytes: &[u8]| {
         std::fs::create_dir_all(folder.path(PLACE)).unwrap();
-        std::fs::write(folder.path(PLACE).join("points.csv.part"), bytes).unwrap();
+        std::fs::write(folder.path(PLACE).join(".points.csv.0123456789abcdef.partial"), bytes).unwrap();
         let _ = std::fs::remove_file(folder.path(PLACE).join("points.csv"));
     };
     part(&points()[..3000]);

@@ -1,6 +1,6 @@
 //! `minvel data fetch`: from public addresses or a mirror to files that are there wholly and checked, or not at all.
 //!
-//! Bytes go to `FILE.part`, which a later attempt continues; only a part whose checksum is right takes the name.
+//! Bytes go to a [`Partial`] file, which a later attempt continues; only one whose checksum is right takes the name.
 
 use super::download::{Client, Rest, Source, timed_out};
 use crate::Failure;
@@ -9,9 +9,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use minvel::data::archive;
 use minvel::data::catalogue::{self, Archive, Form, Known, KnownFile, sha256};
 use minvel::eval::Inception;
+use minvel::file::Partial;
 use minvel::{Error, file};
 use serde_json::{Value, json};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -195,25 +196,29 @@ impl Work {
 
     /// Downloads from one source, resuming a few times; the outer error is trouble of this machine, the inner one of the source.
     fn download(&self, source: &Source, wanted: &KnownFile, folder: &Path) -> Result<Result<u64, String>, Error> {
-        let part = folder.join(format!("{}.part", wanted.name));
-        let length = || fs::symlink_metadata(&part).map_or(0, |m| m.len());
-        if length() > wanted.bytes || part.is_symlink() {
-            file::remove(&part)?;
-        }
+        let path = folder.join(&wanted.name);
+        // a source that does not answer leaves no folder behind
+        let mut part = if folder.is_dir() { Some(Partial::resume(&path)?) } else { None };
         let mut received = 0;
         for attempt in 1.. {
-            let begin = length();
+            let begin = part.as_ref().map_or(Ok(0), Partial::len)?;
             if begin == wanted.bytes && begin > 0 {
                 break;
             }
+            let begin = if begin < wanted.bytes { begin } else { 0 };
             let rest = match self.client.open(source, begin) {
                 Ok(rest) => rest,
-                Err(why) => return Ok(Err(why)),
+                Err(why) => return keep(part).map(|()| Err(why)),
             };
             file::create_folder(folder)?;
-            let saved = save(rest, &part, wanted)?;
+            let to = match part.take() {
+                Some(part) => part,
+                None => Partial::create(&path)?,
+            };
+            let to = part.insert(to);
+            let saved = save(rest, to, wanted)?;
             received += saved.received;
-            let have = length();
+            let have = to.len()?;
             // a server that fell silent is not asked again
             if have < wanted.bytes && (saved.silent || have <= begin || attempt == ATTEMPTS) {
                 let why = saved.why.map_or(String::new(), |why| format!(" ({why})"));
@@ -221,21 +226,28 @@ impl Work {
                 let what = format!(
                     "the connection closed after {have} of {bytes} bytes{why}; run the command again to resume"
                 );
-                return Ok(Err(what));
+                return keep(part).map(|()| Err(what));
             }
             if have >= wanted.bytes {
                 break;
             }
         }
-        let found = sha256(&part)?;
-        if length() > wanted.bytes || found != wanted.sha256 {
-            file::remove(&part)?;
+        let part = part.expect("the loop ends with a part");
+        let found = sha256(part.place())?;
+        if part.len()? > wanted.bytes || found != wanted.sha256 {
             let what = format!("wrong content (SHA-256 {found}, expected {}); the download was deleted", wanted.sha256);
             return Ok(Err(what));
         }
-        let path = folder.join(&wanted.name);
-        fs::rename(&part, &path).map_err(|e| Error::file(&path, "write", e))?;
+        part.finish()?;
         Ok(Ok(received))
+    }
+}
+
+/// Leaves what has come for a later command.
+fn keep(part: Option<Partial>) -> Result<(), Error> {
+    match part {
+        Some(part) if !part.is_empty()? => part.keep(),
+        _ => Ok(()),
     }
 }
 
@@ -255,11 +267,9 @@ struct Saved {
 }
 
 /// Writes what comes behind what is here; what has come stays on the disk whatever happens.
-fn save(mut rest: Rest, part: &Path, wanted: &KnownFile) -> Result<Saved, Error> {
-    let failed = |e| Error::file(part, "write", e);
-    let mut out = OpenOptions::new().create(true).append(true).open(part).map_err(failed)?;
+fn save(mut rest: Rest, part: &mut Partial, wanted: &KnownFile) -> Result<Saved, Error> {
     if rest.skipped == 0 {
-        out.set_len(0).map_err(failed)?;
+        part.clear()?;
     }
     let bar = bar(wanted, rest.skipped);
     let (mut chunk, mut saved) = (vec![0; 1 << 16], Saved::default());
@@ -268,7 +278,7 @@ fn save(mut rest: Rest, part: &Path, wanted: &KnownFile) -> Result<Saved, Error>
         match rest.bytes.read(&mut chunk) {
             Ok(0) => break,
             Ok(count) => {
-                out.write_all(&chunk[..count]).map_err(failed)?;
+                part.write_all(&chunk[..count]).map_err(|e| Error::file(part.place(), "write", e))?;
                 saved.received += count as u64;
                 bar.set_position(rest.skipped + saved.received);
             }
@@ -279,7 +289,6 @@ fn save(mut rest: Rest, part: &Path, wanted: &KnownFile) -> Result<Saved, Error>
             }
         }
     }
-    out.sync_all().map_err(failed)?;
     bar.finish_and_clear();
     Ok(saved)
 }
