@@ -66,11 +66,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let columns = arguments.columns(&mut codec, &framed).map_err(Failure::Input)?;
     write_table(&arguments.out, &columns).map_err(Failure::Work)?;
     for file in framed.skipped.iter().take(10) {
-        eprintln!("warning: skipped {}, which {}", file.path.display(), file.why);
+        note!("warning: skipped {}, which {}", file.path.display(), file.why);
     }
     let (images, skipped) = (framed.names.len(), framed.skipped.len());
     if skipped > 10 {
-        eprintln!("warning: {skipped} files were skipped");
+        note!("warning: {skipped} files were skipped");
     }
     if arguments.json {
         let all = serde_json::json!({

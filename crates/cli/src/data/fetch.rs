@@ -211,11 +211,10 @@ impl Work {
                 Err(why) => return keep(part).map(|()| Err(why)),
             };
             file::create_folder(folder)?;
-            let to = match part.take() {
-                Some(part) => part,
-                None => Partial::create(&path)?,
-            };
-            let to = part.insert(to);
+            if part.is_none() {
+                part = Some(Partial::create(&path)?);
+            }
+            let to = part.as_mut().expect("just made");
             let saved = save(rest, to, wanted)?;
             received += saved.received;
             let have = to.len()?;
@@ -266,7 +265,7 @@ struct Saved {
     silent: bool,
 }
 
-/// Writes what comes behind what is here; what has come stays on the disk whatever happens.
+/// Writes what comes behind what is here. A connection that ends early is no error: the caller keeps the part.
 fn save(mut rest: Rest, part: &mut Partial, wanted: &KnownFile) -> Result<Saved, Error> {
     if rest.skipped == 0 {
         part.clear()?;
