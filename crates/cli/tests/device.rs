@@ -16,9 +16,7 @@ fn emulated(test: &str) -> bool {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("minvel-device-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    path
+    minvel_testing::fresh(&format!("device-{name}"))
 }
 
 fn minvel(arguments: &[&str], fault: Option<(&str, &str)>) -> Output {

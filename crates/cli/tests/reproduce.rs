@@ -11,9 +11,7 @@ fn minvel(arguments: &[&str]) -> Output {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("minvel-cli-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    path
+    minvel_testing::fresh(&format!("cli-{name}"))
 }
 
 #[test]

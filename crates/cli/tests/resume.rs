@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 const SETTINGS: &[&str] = &["--quick", "--set", "samples=400_000", "--set", "learning.iterations=6000", "--seeds", "3"];
 
 fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("minvel-resume-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    path
+    minvel_testing::fresh(&format!("resume-{name}"))
 }
 
 fn command(arguments: &[&str]) -> Command {

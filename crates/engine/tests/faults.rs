@@ -70,7 +70,7 @@ fn with_a_fault() {
 }
 
 fn cache(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("minvel-faults-{name}-{}", std::process::id()))
+    minvel_testing::fresh(&format!("faults-{name}"))
 }
 
 /// That process, with these variables; its last words must be there, whatever happened.

@@ -1,8 +1,6 @@
 //! Likelihoods of decoders for which they are known: F48, F49 and F50 of METHODS 6.F through [`Evidence`], and the
 //! importance-weighted bound where the posterior is exact.
 
-#[path = "support/scratch.rs"]
-mod scratch;
 mod support;
 
 use minvel::Error;
@@ -14,7 +12,7 @@ use minvel::special::log_mean_exp;
 use minvel::train::{Desk, Observer, Silent, Stop};
 use minvel_engine::State;
 use minvel_engine::init::Init;
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::f64::consts::TAU;
 use support::{estimate, within_digits, within_sigma, within_ulps};
 

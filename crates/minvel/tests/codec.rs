@@ -96,7 +96,7 @@ fn one_of_several_trainings_alone_does_what_it_does_beside_the_others() {
 fn a_file_gives_back_the_model_and_a_broken_one_says_so() {
     let card = card("explicit", "divergence", "dequantised");
     let (state, desk) = (start(&card, 1), Desk::bare());
-    let path = std::env::temp_dir().join(format!("minvel-codec-{}.safetensors", std::process::id()));
+    let path = minvel_testing::fresh("codec.safetensors");
     Checkpoint::new(state.clone(), 2, "a test", &card).write(&path).unwrap();
     let (mut read, mut own) = (Codec::read(&path, 0).unwrap(), Codec::of(card.clone(), &state, 0, 2).unwrap());
     assert_eq!(read.card, card);

@@ -1,11 +1,8 @@
 //! Tar archives: that only the expected files come out, into the folder and nowhere else.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::data::archive::unpack;
 use minvel::data::catalogue::{KnownFile, sha256};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::io::Write;
 use std::path::PathBuf;
 

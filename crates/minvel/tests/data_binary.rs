@@ -1,11 +1,8 @@
 //! Tables of bytes: NPY, NPZ and Parquet, also as other programs write them.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::data::{Column, Dataset, Options, Request, Table, write_table};
+use minvel_testing::Scratch;
 use proptest::prelude::*;
-use scratch::Scratch;
 use std::path::{Path, PathBuf};
 
 /// A small file written by NumPy 2.4 or Arrow 26: 40 rows, lat = 2i − 39.5, lon = 9i − 179.25.

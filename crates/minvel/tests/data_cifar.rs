@@ -1,10 +1,7 @@
 //! CIFAR-10 in both of its forms: the same images, and what is said of wrong files.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::data::{Images, cifar};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 
 /// Byte of image i: channel, and row and column as one number.
 fn byte(i: usize, c: usize, p: usize) -> u8 {

@@ -1,11 +1,8 @@
 //! Folders of pictures: what is read, what is left out, and that what is kept is not stale.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::data::Picture;
 use minvel::data::folder::{self, Folder, Framing, Pictures};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,12 +1,9 @@
 //! Images from idx files: what is read, and what is refused with which words.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use minvel::data::{catalogue, idx, mnist};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::io::Write;
 
 /// An idx file.

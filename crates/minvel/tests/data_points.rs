@@ -1,15 +1,13 @@
 //! From tables to points and back: layouts, units, guesses, refusals, splits.
 
-#[path = "support/scratch.rs"]
-mod scratch;
 mod support;
 
 use minvel::data::{
     Column, Coordinates, Dataset, LEAST_ROWS, Layout, Options, Request, Split, Table, Units, distinct_rows,
     leaked_share, write_table,
 };
+use minvel_testing::Scratch;
 use proptest::prelude::*;
-use scratch::Scratch;
 use std::path::PathBuf;
 use support::within_ulps;
 

@@ -1,11 +1,8 @@
 //! Tables of text: every form people write them in, and what is said about those that cannot be read.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::data::{Column, Dataset, Options, Request, Table, append_columns, write_table};
+use minvel_testing::Scratch;
 use proptest::prelude::*;
-use scratch::Scratch;
 use std::io::Write;
 
 fn names(table: &Table) -> Vec<&str> {

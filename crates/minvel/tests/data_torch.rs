@@ -1,14 +1,12 @@
 //! State dicts of PyTorch: both forms are read, nothing is executed, and pytorch-fid's weights give Inception's features.
 
-#[path = "support/scratch.rs"]
-mod scratch;
 #[path = "support/state_dict.rs"]
 mod state_dict;
 
 use minvel::data::torch;
 use minvel::eval::{Features, Inception};
 use minvel_engine::Options;
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use state_dict::{Item, pickle, published, stream, zipped};
 
 fn items() -> Vec<Item> {

@@ -1,11 +1,8 @@
 //! Units, periods and axes: what is guarded, what is asked, and that columns are found again.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::Error;
 use minvel::data::{Column, Coordinates, Dataset, Layout, Options, Request, Table, Units, write_table};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::f64::consts::{PI, TAU};
 use std::path::PathBuf;
 

@@ -17,9 +17,7 @@ learning.batch = 20
 ";
 
 fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("minvel-experiment-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    path
+    minvel_testing::fresh(&format!("experiment-{name}"))
 }
 
 #[test]

@@ -2,15 +2,13 @@
 
 #[path = "support/resumption.rs"]
 mod resumption;
-#[path = "support/scratch.rs"]
-mod scratch;
 
 use minvel::eval::{Features, Thumbnail};
 use minvel::experiment::find;
 use minvel::train::{Silent, Stop};
 use minvel_engine::Options;
+use minvel_testing::Scratch;
 use resumption::{names, perform, resumed, seen, settings};
-use scratch::Scratch;
 
 /// A byte of an image of a class: stripes of its colour, with some noise.
 fn byte(image: usize, at: usize) -> u8 {

@@ -2,15 +2,13 @@
 
 #[path = "support/resumption.rs"]
 mod resumption;
-#[path = "support/scratch.rs"]
-mod scratch;
 
 use minvel::Error;
 use minvel::eval::{Lenet, Schooling};
 use minvel::experiment::find;
 use minvel::train::{Desk, Silent, Stop};
+use minvel_testing::Scratch;
 use resumption::{names, perform, resumed, seen, settings};
-use scratch::Scratch;
 use std::path::Path;
 
 /// An idx file of bytes.

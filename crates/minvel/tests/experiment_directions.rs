@@ -24,9 +24,7 @@ fn config(name: &str, changes: &[&str]) -> Config {
 }
 
 fn folder(of: &str) -> std::path::PathBuf {
-    let folder = std::env::temp_dir().join(format!("minvel-directions-{}-{of}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
+    minvel_testing::fresh(&format!("directions-{of}"))
 }
 
 fn run_in(folder: &std::path::Path, name: &str, config: &Config, threads: usize) -> Findings {

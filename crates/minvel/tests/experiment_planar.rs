@@ -5,8 +5,7 @@ use minvel::report::{Report, Row, Versions};
 use minvel::train::{Silent, Stop};
 
 fn perform(name: &str, settings: &[&str]) -> Report {
-    let folder = std::env::temp_dir().join(format!("minvel-planar-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
+    let folder = minvel_testing::fresh(&format!("planar-{name}"));
     let entry = named(name).unwrap()[0];
     let mut config = entry.config().unwrap();
     settings.iter().for_each(|setting| config.set(setting).unwrap());

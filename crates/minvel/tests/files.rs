@@ -1,10 +1,7 @@
 //! Files that are there wholly or not at all, whoever else writes beside us.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::file::{self, Partial};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::PathBuf;

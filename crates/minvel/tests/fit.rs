@@ -1,7 +1,5 @@
 //! Fitted densities: what they recover, that they are normalised, what they draw, and that files keep every bit.
 
-#[path = "support/scratch.rs"]
-mod scratch;
 mod support;
 
 use minvel::data::{Coordinates, Layout};
@@ -12,7 +10,7 @@ use minvel::manifold::parse;
 use minvel::train::{Checkpoint, Desk};
 use minvel_engine::State;
 use minvel_engine::random::{Draw, Key, Stream};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::OnceLock;

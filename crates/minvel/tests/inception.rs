@@ -1,10 +1,7 @@
 //! Inception: what is said of wrong weights. Its features: real_data/inception.rs.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::eval::Inception;
-use scratch::Scratch;
+use minvel_testing::Scratch;
 
 #[test]
 fn files_that_are_not_its_weights_are_refused_by_name() {

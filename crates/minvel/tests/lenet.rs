@@ -1,15 +1,12 @@
 //! LeNet: what it computes, and that its weights survive a file. That it learns digits: real_data/digits.rs.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::Error;
 use minvel::data::{Images, Labelled};
 use minvel::eval::{Features, Lenet, Schooling};
 use minvel::train::{Desk, Silent, Stop};
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Device, Draw, Options, State};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 
 fn on_cpu() -> Options {
     Options { device: Device::Cpu, ..Options::default() }

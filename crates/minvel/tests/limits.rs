@@ -3,15 +3,13 @@
 
 #[path = "support/memory.rs"]
 mod memory;
-#[path = "support/scratch.rs"]
-mod scratch;
 
 use minvel::data::folder::{self, Folder, Framing, Pictures};
 use minvel::data::npz::Npz;
 use minvel::data::{Column, Options, Picture, Table, cifar, idx, write_table};
 use minvel::train::Checkpoint;
 use minvel::{Error, Limits, file};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,12 +3,10 @@
 
 #[path = "support/memory.rs"]
 mod memory;
-#[path = "support/scratch.rs"]
-mod scratch;
 
 use minvel::Limits;
 use minvel::data::{Options, Table};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::io::Write;
 
 #[global_allocator]

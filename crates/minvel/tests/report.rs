@@ -106,7 +106,7 @@ fn renderings_are_whole() {
 
 #[test]
 fn a_folder_has_everything_and_no_leftovers() {
-    let folder = std::env::temp_dir().join(format!("minvel-report-{}", std::process::id()));
+    let folder = minvel_testing::fresh("report");
     report("one").write(&folder).unwrap();
     let mut names: Vec<String> =
         std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();

@@ -1,15 +1,12 @@
 //! A fit stops inside whatever stage it is in, and goes on to the same bits.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::data::{Dataset, Request};
 use minvel::experiment::Config;
 use minvel::fit::{Fit, Folder, Settings, Summary};
 use minvel::report::Versions;
 use minvel::train::{Observer, Stop};
 use minvel::{Device, Error};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::sync::Mutex;
 use std::time::Duration;
 

@@ -1,14 +1,11 @@
 //! Statistics of features: files as pytorch-fid has them, and sums that do not depend on how images were dealt out.
 
-#[path = "support/scratch.rs"]
-mod scratch;
-
 use minvel::data::intensities;
 use minvel::data::npz::{self, Array};
 use minvel::eval::{Features, Gathering, Normal, Scatter, Statistics};
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Device, Draw, Expr, Options, State};
-use scratch::Scratch;
+use minvel_testing::Scratch;
 use std::path::Path;
 
 /// A network whose features are the pixels.

@@ -4,26 +4,9 @@ use minvel::Error;
 use minvel::train::{Checkpoint, Desk, Observer, Silent, Stop, Trainer, Training};
 use minvel_engine::optim::Optimiser;
 use minvel_engine::{Draw, Graph, Options, Program, State};
-use std::path::{Path, PathBuf};
+use minvel_testing::Scratch;
+use std::path::Path;
 use std::time::Duration;
-
-/// A folder that goes away.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("minvel-train-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Noisy regression of a vector, three replicas.
 fn problem() -> (Program<f32>, State<f32>) {
@@ -76,15 +59,15 @@ fn interrupted_at(steps: u64, folder: &Path, purpose: &str) -> Result<(Training,
 fn a_training_interrupted_anywhere_ends_with_the_same_bits() {
     let (training, state) = undisturbed();
     for stops in [vec![1], vec![50, 60, 190], vec![7, 14, 21, 28, 105]] {
-        let folder = Folder::new(&format!("resume-{}", stops.len()));
+        let folder = Scratch::new(&format!("resume-{}", stops.len()));
         for stop in &stops {
-            assert!(matches!(interrupted_at(*stop, &folder.0, "it"), Err(Error::Interrupted)));
+            assert!(matches!(interrupted_at(*stop, folder.folder(), "it"), Err(Error::Interrupted)));
         }
-        let (resumed, end) = interrupted_at(u64::MAX, &folder.0, "it").unwrap();
+        let (resumed, end) = interrupted_at(u64::MAX, folder.folder(), "it").unwrap();
         assert_eq!(resumed, training, "{stops:?}");
         assert_eq!(end, state, "{stops:?}");
         // once finished, it is finished
-        assert_eq!(interrupted_at(u64::MAX, &folder.0, "it").unwrap(), (resumed, end));
+        assert_eq!(interrupted_at(u64::MAX, folder.folder(), "it").unwrap(), (resumed, end));
     }
 }
 
@@ -98,9 +81,9 @@ fn another_seed_ends_elsewhere() {
 
 #[test]
 fn a_checkpoint_of_another_purpose_is_refused() {
-    let folder = Folder::new("purpose");
-    assert!(interrupted_at(50, &folder.0, "it").is_err());
-    let Err(Error::Content { what, .. }) = interrupted_at(u64::MAX, &folder.0, "something else") else {
+    let folder = Scratch::new("purpose");
+    assert!(interrupted_at(50, folder.folder(), "it").is_err());
+    let Err(Error::Content { what, .. }) = interrupted_at(u64::MAX, folder.folder(), "something else") else {
         panic!("it was taken");
     };
     assert!(what.contains("something else"), "{what}");
@@ -155,12 +138,12 @@ fn one_replica_may_be_lost_without_the_others() {
 
 #[test]
 fn a_checkpoint_keeps_every_bit_and_the_same_state_gives_the_same_file() {
-    let folder = Folder::new("bits");
+    let folder = Scratch::new("bits");
     let mut state = State::<f64>::of_replicas(2..4);
     state.set("b", &[f64::MIN_POSITIVE / 3.0, f64::NAN, 1.0 / 3.0, -0.0], 2);
     state.set("a", &[1.0, 2.0], 1);
     let checkpoint = Checkpoint::new(state.clone(), 17, "purpose", &vec![1.0 / 3.0]);
-    let path = folder.0.join("x.safetensors");
+    let path = folder.folder().join("x.safetensors");
     checkpoint.write(&path).unwrap();
     let first = std::fs::read(&path).unwrap();
     let back = Checkpoint::<f64>::read(&path).unwrap();
@@ -177,10 +160,10 @@ fn a_checkpoint_keeps_every_bit_and_the_same_state_gives_the_same_file() {
 
 #[test]
 fn broken_and_newer_files_are_refused_without_panic() {
-    let folder = Folder::new("broken");
+    let folder = Scratch::new("broken");
     let mut state = State::<f32>::new(1);
     state.set("w", &[1.0, 2.0], 2);
-    let path = folder.0.join("x.safetensors");
+    let path = folder.folder().join("x.safetensors");
     Checkpoint::new(state, 1, "p", &()).write(&path).unwrap();
     let whole = std::fs::read(&path).unwrap();
     let refused = |bytes: &[u8]| {
@@ -206,8 +189,8 @@ fn broken_and_newer_files_are_refused_without_panic() {
 
 #[test]
 fn nobody_needs_to_watch() {
-    let folder = Folder::new("silent");
-    let desk = Desk::new(&Silent, Stop::default(), &folder.0, "it");
+    let folder = Scratch::new("silent");
+    let desk = Desk::new(&Silent, Stop::default(), folder.folder(), "it");
     let (mut program, mut state) = problem();
     let training = trainer().run(&mut program, &mut state, &[], &desk).unwrap();
     let first = training.looks.first().unwrap().loss[0];

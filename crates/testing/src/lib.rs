@@ -5,7 +5,10 @@
 //! machine (of data sets: if `MINVEL_DATA` is set), the test fails instead. For binaries with `harness = false`.
 //! **Checked by** the tests below, and by tests/harness.rs.
 
+mod scratch;
+
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
+pub use scratch::{Scratch, fresh};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,25 +1,23 @@
 //! The program and files to run it on.
 #![allow(dead_code)] // each test file uses its own part
 
+use minvel_testing::Scratch;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A folder of a test's own, gone when it ends.
-pub struct Folder(PathBuf);
+pub struct Folder(Scratch);
 
 impl Folder {
     /// An empty one; the name is the test's.
     pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("minvel-cli-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
+        Folder(Scratch::new(name))
     }
 
     /// A path in it.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path(name)
     }
 
     /// A path in it, as text.
@@ -72,7 +70,7 @@ impl Folder {
             command.env_remove(name).env_remove(name.to_uppercase());
         }
         command.env("XDG_CACHE_HOME", self.path("cache"));
-        command.current_dir(&self.0).args(arguments);
+        command.current_dir(self.0.folder()).args(arguments);
         command
     }
 
@@ -89,12 +87,6 @@ impl Folder {
         let value: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{arguments:?}: {e}\n{text}"));
         assert!(value.is_object(), "{arguments:?} prints no object");
         value
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

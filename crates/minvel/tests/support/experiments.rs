@@ -18,8 +18,7 @@ pub fn config(name: &str, changes: &[&str]) -> Config {
 
 /// What it finds, in a folder named after the test.
 pub fn run(of: &str, name: &str, config: &Config, threads: usize) -> Findings {
-    let folder = std::env::temp_dir().join(format!("minvel-fit-{}-{of}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
+    let folder = minvel_testing::fresh(&format!("fit-{of}"));
     let ledger = Ledger::open(&folder, &config.text()).expect("a folder can be made");
     let mut bench = Bench::new(ledger, &Silent, Stop::default());
     bench.threads = threads;

@@ -1,11 +1,11 @@
 //! Experiments run to the end, and again with interruptions.
 #![allow(dead_code)] // each test file uses its own part
 
-use super::scratch::Scratch;
 use minvel::experiment::{Bench, Config, Ledger, find};
 use minvel::report::{Report, Versions};
 use minvel::train::{Observer, Silent, Stop};
 use minvel::{Device, Error};
+use minvel_testing::Scratch;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
