@@ -1,12 +1,12 @@
 //! Good files to begin with, small ones, made here; and what has to be mended after changes.
 
 use crate::targets::Place;
-use minvel::data::npz::{self, Array};
-use minvel::data::{Column, Dataset, Request, write_table};
-use minvel::experiment::{LIST as EXPERIMENTS, MODELS};
-use minvel::fit::{Model, Settings};
+use minvel::fit::Model;
 use minvel::train::{Checkpoint, Desk};
 use minvel_engine::State;
+use minvel_lab::data::npz::Array;
+use minvel_lab::data::{Column, Dataset, Request, npz, write_table};
+use minvel_lab::experiment::{LIST as EXPERIMENTS, MODELS};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -143,12 +143,12 @@ pub fn models(place: &Place) -> Vec<Vec<u8>> {
     let small = ["seeds=2", "kernels.centres=10", "kernels.widths=2", "kernels.folds=2", "kernels.factors=[1.0]"];
     let short = ["kernels.neighbours=[3.0]", "learning.steps=2", "learning.looks=1", "learning.batch=8"];
     let make = |name: &str, objective: &str| {
-        let mut config = Settings::defaults();
+        let mut config = minvel_lab::fitting::defaults();
         let rest = ["network.hidden=[4]".into(), "partition.draws=1000".into(), format!("objective={objective:?}")];
         for setting in small.iter().chain(&short).map(|s| s.to_string()).chain(rest) {
             config.set(&setting).expect("a setting");
         }
-        let settings = Settings::check(&config).expect("settings");
+        let settings = minvel_lab::fitting::settings(&config).expect("settings");
         let rows: String = (0..40).map(|i| format!("{},{}\n", (7 * i) % 31, (11 * i) % 23)).collect();
         let path = place.file("seed.csv", format!("lat,lon\n{rows}").as_bytes());
         let request = Request { manifold: Some(name.into()), ..Request::default() };
@@ -201,7 +201,7 @@ fn data_end(header: &str) -> usize {
 /// The settings of every experiment.
 pub fn settings() -> Vec<Vec<u8>> {
     let all = EXPERIMENTS.iter().chain(MODELS).map(|entry| entry.settings);
-    all.chain([Settings::DEFAULTS]).map(|text| text.as_bytes().to_vec()).collect()
+    all.chain([minvel_lab::fitting::DEFAULTS]).map(|text| text.as_bytes().to_vec()).collect()
 }
 
 /// Names of each family.

@@ -1,15 +1,15 @@
 //! What is fuzzed: the readers of everything that a stranger may send.
 
 use crate::seeds;
-use minvel::data::folder::Framing;
-use minvel::data::npz::Npz;
-use minvel::data::{Dataset, Layout, Options, Picture, Request, Table, cifar, idx};
-use minvel::eval::{Inception, Lenet, Statistics};
-use minvel::experiment::{Config, LIST as EXPERIMENTS, MODELS};
-use minvel::fit::{Folder, Settings};
 use minvel::manifold;
 use minvel::train::{Checkpoint, Desk};
 use minvel_engine::{Clock, Graph, State};
+use minvel_lab::data::folder::Framing;
+use minvel_lab::data::npz::Npz;
+use minvel_lab::data::{Dataset, Layout, Options, Picture, Request, Table, cifar, idx};
+use minvel_lab::experiment::{Config, LIST as EXPERIMENTS, MODELS};
+use minvel_lab::fid::{Inception, Lenet, Statistics};
+use minvel_lab::fitting::RunFolder;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -244,7 +244,7 @@ fn checkpoint(input: &[u8], place: &Place) -> bool {
 
 fn model(input: &[u8], place: &Place) -> bool {
     place.file("model.safetensors", input);
-    let Ok((model, coordinates)) = Folder(place.path("")).read_model() else { return false };
+    let Ok((model, coordinates)) = RunFolder(place.path("")).read_model() else { return false };
     let mut desk = Desk::bare();
     desk.threads = 1;
     let m = model.manifold().ambient();
@@ -259,9 +259,9 @@ fn model(input: &[u8], place: &Place) -> bool {
 fn settings(input: &[u8]) -> bool {
     let Ok(given) = Config::parse("input.toml", &String::from_utf8_lossy(input)) else { return false };
     let mut accepted = false;
-    if let Ok(config) = Settings::defaults().overlay(&given) {
-        accepted |= Settings::check(&config).is_ok();
-        drop(config.clone().quick().and_then(|quick| Settings::check(&quick)));
+    if let Ok(config) = minvel_lab::fitting::defaults().overlay(&given) {
+        accepted |= minvel_lab::fitting::settings(&config).is_ok();
+        drop(config.clone().quick().and_then(|quick| minvel_lab::fitting::settings(&quick)));
         assert_eq!(Config::parse("text.toml", &config.text()).map(|read| read.text()).ok(), Some(config.text()));
     }
     for entry in EXPERIMENTS.iter().chain(MODELS) {

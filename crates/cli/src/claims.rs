@@ -1,7 +1,8 @@
 //! The table of claims, for the terminal; where nothing is claimed, that of numbers.
 
 use console::{Term, measure_text_width, style};
-use minvel::report::{Report, format};
+use minvel::estimate::format;
+use minvel_lab::report::Report;
 use std::fmt::Write;
 
 const WIDEST: usize = 120;
@@ -12,7 +13,7 @@ pub fn table(report: &Report) -> String {
         return numbers(report);
     }
     let width = Term::stdout().size_checked().map_or(100, |(_, columns)| columns as usize).clamp(60, WIDEST);
-    let longest = |text: &dyn Fn(&minvel::report::Row) -> String| {
+    let longest = |text: &dyn Fn(&minvel_lab::report::Row) -> String| {
         report.claims().map(|r| measure_text_width(&text(r))).max().unwrap_or(0)
     };
     let (value, paper) = (longest(&|r| r.value_text()).max(5), longest(&|r| r.paper_text()));

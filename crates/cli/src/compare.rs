@@ -5,9 +5,10 @@ use crate::progress::Bars;
 use crate::source::Source;
 use clap::Args;
 use minvel::Error;
-use minvel::data::{Coordinates, Dataset, locate};
-use minvel::fit::{Comparison, Folder, Model};
+use minvel::fit::{Comparison, Model};
 use minvel::train::Desk;
+use minvel_lab::data::{Coordinates, Dataset, locate};
+use minvel_lab::fitting::RunFolder;
 use std::path::{Path, PathBuf};
 
 /// Compare two fits on rows that neither was fitted to: the paired mean difference of their log densities.
@@ -55,8 +56,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Both models, and the points, which both must read alike.
 fn read(arguments: &Arguments) -> Result<([Model; 2], Dataset), Error> {
-    let (first, a) = Folder(arguments.first.clone()).read_model()?;
-    let (second, b) = Folder(arguments.second.clone()).read_model()?;
+    let (first, a) = RunFolder(arguments.first.clone()).read_model()?;
+    let (second, b) = RunFolder(arguments.second.clone()).read_model()?;
     let form = |c: &Coordinates| (c.manifold.clone(), c.units, c.periods.clone());
     if form(&a) != form(&b) {
         let what =

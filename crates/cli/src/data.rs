@@ -6,9 +6,9 @@ mod fetch;
 use crate::Failure;
 use clap::{Args, Subcommand};
 use fetch::Fetch;
-use minvel::data::catalogue::{self, Known};
-use minvel::data::{Input, locate};
 use minvel::{Error, file};
+use minvel_lab::data::catalogue::Known;
+use minvel_lab::data::{Input, catalogue, locate};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

@@ -5,8 +5,8 @@ use crate::model::Place;
 use clap::Args;
 use minvel::Error;
 use minvel::autoencoder::{Codec, Reading};
-use minvel::data::folder::Framing;
-use minvel::data::{Column, Framed, check_name, code_table, write_table};
+use minvel_lab::data::folder::Framing;
+use minvel_lab::data::{Column, Framed, check_name, code_table, write_table};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 

@@ -4,9 +4,10 @@ use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
 use clap::Args;
-use minvel::data::{Dataset, locate};
-use minvel::fit::{Evaluation, Folder, LEAST_TESTED};
+use minvel::fit::{Evaluation, LEAST_TESTED};
 use minvel::train::Desk;
+use minvel_lab::data::{Dataset, locate};
+use minvel_lab::fitting::RunFolder;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -37,7 +38,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (begun, bars) = (Instant::now(), Bars::new("evaluate"));
     let desk = Desk::watched(&bars, crate::stop::on_signal());
-    let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
+    let (model, coordinates) = RunFolder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let input = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());

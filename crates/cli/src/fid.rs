@@ -3,12 +3,12 @@
 use crate::progress::Bars;
 use crate::{Failure, place};
 use clap::{Args, ValueEnum};
-use minvel::data::folder::{self, Pictures, Skipped};
-use minvel::data::{Images, catalogue};
-use minvel::eval::{Features, Gathering, Inception, Lenet, Statistics};
-use minvel::report::format;
+use minvel::estimate::format;
 use minvel::train::{Desk, Observer};
 use minvel::{Device, DeviceError, Error, file};
+use minvel_lab::data::folder::{Pictures, Skipped};
+use minvel_lab::data::{Images, catalogue, folder};
+use minvel_lab::fid::{Features, Gathering, Inception, Lenet, Statistics};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -4,12 +4,13 @@ use crate::progress::Bars;
 use crate::source::Source;
 use crate::{Failure, place};
 use clap::Args;
-use minvel::data::{Dataset, Input, LEAST_ROWS, Layout, Request, locate};
-use minvel::experiment::Config;
-use minvel::fit::{Fit, Folder, Settings, Summary, model_in_words};
-use minvel::report::{Versions, format};
+use minvel::estimate::format;
 use minvel::train::Desk;
 use minvel::{Device, Error, file};
+use minvel_lab::data::{Dataset, Input, LEAST_ROWS, Layout, Request, locate};
+use minvel_lab::experiment::Config;
+use minvel_lab::fitting::{self, FitRun, RunFolder, Summary, model_in_words};
+use minvel_lab::report::Versions;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,10 +45,9 @@ Then: minvel score, sample, grid, evaluate, compare, plot, report, inspect."
 #[derive(Args)]
 #[command(term_width = 0)] // the settings can be copied to a file
 #[command(after_help = concat!(examples!(), "\nAll settings: minvel fit --help"))]
-#[command(after_long_help = concat!(
-    examples!(),
-    "\n\nSettings, for --set KEY=VALUE (in section [kernels], KEY is kernels.NAME) or for a --config file:\n\n",
-    include_str!("../../../experiments/fit.toml")
+#[command(after_long_help = format!(
+    "{}\n\nSettings, for --set KEY=VALUE (in section [kernels], KEY is kernels.NAME) or for a --config file:\n\n{}",
+    examples!(), fitting::DEFAULTS
 ))]
 pub struct Arguments {
     /// File of points, - for standard input, or the name of a data set (see `minvel data list`).
@@ -183,7 +183,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         place::claim(&folder.0, &asked).map_err(Failure::Input)?;
         place::resumable("fit", &folder.0);
     }
-    let fit = Fit {
+    let fit = FitRun {
         dataset: &dataset,
         config: &config,
         observer: &bars,
@@ -205,12 +205,12 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// Reads and checks everything before anything is written.
-fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(Folder, Asked, Config, Dataset), Error> {
+fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(RunFolder, Asked, Config, Dataset), Error> {
     if let Some(folder) = &arguments.resume {
         return resumed(folder, desk);
     }
     let name = arguments.data.as_deref().expect("clap asks for it");
-    let mut config = Settings::defaults();
+    let mut config = fitting::defaults();
     if let Some(path) = &arguments.config {
         config = config.overlay(&Config::parse(&path.display().to_string(), &file::read_text(path)?)?)?;
     }
@@ -227,7 +227,7 @@ fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(Folder, Asked, Config,
     for assignment in flags.iter().flatten().chain(&arguments.set) {
         config.set(assignment)?;
     }
-    let settings = Settings::check(&config)?;
+    let settings = fitting::settings(&config)?;
     let input = locate(name)?;
     let dataset = read(&input, &arguments.reading, arguments.distinct, desk)?;
     settings.check_room(&*dataset.manifold, dataset.rows())?;
@@ -243,7 +243,7 @@ fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(Folder, Asked, Config,
         quick: arguments.quick,
         config: config.text(),
     };
-    Ok((Folder(folder), asked, config, dataset))
+    Ok((RunFolder(folder), asked, config, dataset))
 }
 
 fn read(input: &Input, reading: &Reading, distinct: bool, desk: &Desk) -> Result<Dataset, Error> {
@@ -258,10 +258,10 @@ fn read(input: &Input, reading: &Reading, distinct: bool, desk: &Desk) -> Result
     }
 }
 
-fn resumed(folder: &Path, desk: &Desk) -> Result<(Folder, Asked, Config, Dataset), Error> {
+fn resumed(folder: &Path, desk: &Desk) -> Result<(RunFolder, Asked, Config, Dataset), Error> {
     let asked: Asked = place::asked(folder, "fit")?;
     place::check_version(folder, "fit", &asked.version)?;
-    let base = if asked.quick { Settings::defaults().quick()? } else { Settings::defaults() };
+    let base = if asked.quick { fitting::defaults().quick()? } else { fitting::defaults() };
     let config = base.overlay(&Config::parse(place::ASKED, &asked.config)?)?;
     // the name of a built-in file is not a path
     let input =
@@ -270,11 +270,11 @@ fn resumed(folder: &Path, desk: &Desk) -> Result<(Folder, Asked, Config, Dataset
     if dataset.sha256 != asked.sha256 {
         return Err(Error::content(&asked.data, "the file has changed since the fit started; start a new fit"));
     }
-    Ok((Folder(folder.to_path_buf()), asked, config, dataset))
+    Ok((RunFolder(folder.to_path_buf()), asked, config, dataset))
 }
 
 /// The outcome in a few lines.
-fn text(summary: &Summary, folder: &Folder) -> String {
+fn text(summary: &Summary, folder: &RunFolder) -> String {
     let mut out = format!("{}\n", summary.data.coordinates);
     out += &format!(
         "{} rows ({} distinct): {}\nmodel: {}\n",

@@ -4,9 +4,9 @@ use crate::Failure;
 use crate::progress::Bars;
 use crate::target::Target;
 use clap::Args;
-use minvel::data::encode_table;
-use minvel::fit::{DensityGrid, Folder};
 use minvel::train::Desk;
+use minvel_lab::data::encode_table;
+use minvel_lab::fitting::{DensityGrid, RunFolder};
 use std::path::PathBuf;
 
 /// Evaluate a fitted density on a regular grid, in up to three dimensions.
@@ -41,7 +41,7 @@ const COARSE: f64 = 0.01;
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.target.check(arguments.json).map_err(Failure::Input)?;
-    let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
+    let (model, coordinates) = RunFolder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let size = arguments.size.map(|size| size as usize);
     let bars = Bars::new("grid");
     let desk = Desk::watched(&bars, crate::stop::on_signal());

@@ -2,11 +2,10 @@
 
 mod network;
 
-use crate::Failure;
-use crate::model;
+use crate::{Failure, model};
 use clap::Args;
 use minvel::density::Kind;
-use minvel::fit::Folder;
+use minvel_lab::fitting::RunFolder;
 use std::path::PathBuf;
 
 /// Describe a model: kernels, correction and log Z of a fitted density; codes, networks and training of an auto-encoder.
@@ -28,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn density(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
+fn density(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
     let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
     let settings = model.settings();
     if arguments.json {

@@ -3,11 +3,11 @@
 use crate::{Failure, place};
 use clap::Args;
 use minvel::autoencoder::Codec;
-use minvel::data::png_file;
-use minvel::fit::Folder;
-use minvel::plot::{Grid, Plot};
 use minvel::train::Desk;
 use minvel::{Device, Error, file};
+use minvel_lab::data::png_file;
+use minvel_lab::fitting::RunFolder;
+use minvel_lab::plot::{Grid, Plot};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ impl Place {
 /// What a folder or file holds.
 pub enum Kind {
     /// What `minvel fit` wrote.
-    Density(Folder),
+    Density(RunFolder),
     /// What `minvel train` or `minvel reproduce` wrote.
     Autoencoder,
 }
@@ -72,13 +72,13 @@ impl Kind {
         if model.is_file() && model.file_name().is_some_and(|name| name == "model.safetensors") {
             let folder = model.parent().unwrap_or(Path::new("")).to_path_buf();
             let fit = folder.join("summary.json").exists() || folder.join("config.toml").exists();
-            return Ok(if fit { Kind::Density(Folder(folder)) } else { Kind::Autoencoder });
+            return Ok(if fit { Kind::Density(RunFolder(folder)) } else { Kind::Autoencoder });
         }
         if model.is_file() {
             return Ok(Kind::Autoencoder);
         }
         if has("model.safetensors") && !model.ends_with("models") || has("config.toml") {
-            return Ok(Kind::Density(Folder(model.to_path_buf())));
+            return Ok(Kind::Density(RunFolder(model.to_path_buf())));
         }
         if has("models") || has("run.json") || model.ends_with("models") {
             return Ok(Kind::Autoencoder);

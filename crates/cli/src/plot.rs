@@ -3,12 +3,12 @@
 use crate::Failure;
 use crate::progress::Bars;
 use clap::{Args, ValueEnum};
-use minvel::fit::{Folder, density_figures, look};
-use minvel::plot::density::Points;
-use minvel::plot::{Bearings, Plot};
-use minvel::report::Figure;
 use minvel::train::Desk;
 use minvel::{Error, file};
+use minvel_lab::fitting::{RunFolder, density_figures, look};
+use minvel_lab::plot::density::Points;
+use minvel_lab::plot::{Bearings, Plot};
+use minvel_lab::report::Figure;
 use std::path::PathBuf;
 
 /// Draw a fitted density: a map, Ramachandran plot, wind rose, disk or pair plots, depending on the manifold.
@@ -77,7 +77,7 @@ impl Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let folder = Folder(arguments.folder.clone());
+    let folder = RunFolder(arguments.folder.clone());
     let summary = folder.read_summary().map_err(Failure::Input)?;
     let (model, _) = folder.read_model().map_err(Failure::Input)?;
     if arguments.centre.is_some_and(|centre| !centre.is_finite() || centre.abs() > 360.0) {

@@ -4,7 +4,7 @@
 //! are means over the stage, and time left is told as soon as something is done.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use minvel::report::format;
+use minvel::estimate::format;
 use minvel::train::Observer;
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard};

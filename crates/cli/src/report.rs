@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use clap::Args;
-use minvel::report::Report;
+use minvel_lab::report::Report;
 use std::path::PathBuf;
 
 /// Rewrite report.html, report.md and the figures of a run from its report.json.

@@ -3,10 +3,12 @@
 use crate::progress::Screen;
 use crate::{Failure, claims, place};
 use clap::Args;
-use minvel::experiment::{self, Bench, Config, Entry, GROUPS, LIST, Ledger};
-use minvel::report::{Report, Versions, format};
+use minvel::estimate::format;
 use minvel::train::Stop;
 use minvel::{Device, DeviceError, Error, Precision, file};
+use minvel_lab::experiment;
+use minvel_lab::experiment::{Bench, Config, Entry, GROUPS, LIST, Ledger};
+use minvel_lab::report::{Report, Versions};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::num::NonZero;

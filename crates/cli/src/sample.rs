@@ -6,9 +6,9 @@ use crate::progress::Bars;
 use crate::target::Target;
 use clap::Args;
 use minvel::Error;
-use minvel::data::encode_table;
-use minvel::fit::Folder;
 use minvel::train::Desk;
+use minvel_lab::data::encode_table;
+use minvel_lab::fitting::RunFolder;
 use std::path::PathBuf;
 
 /// Sample from a model: points from a fitted density, or images from a trained auto-encoder.
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn points(arguments: &Arguments, folder: &Folder) -> Result<(), Failure> {
+fn points(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
     let Some(out) = &arguments.out else {
         return Err(Failure::Input(Error::config("missing output; give --out FILE")));
     };

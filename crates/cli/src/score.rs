@@ -5,10 +5,11 @@ use crate::progress::Bars;
 use crate::source::Source;
 use crate::target::Target;
 use clap::Args;
-use minvel::data::{Dataset, encode_appended, locate};
-use minvel::eval::Estimate;
-use minvel::fit::{Folder, Levels};
+use minvel::estimate::Estimate;
+use minvel::fit::Levels;
 use minvel::train::Desk;
+use minvel_lab::data::{Dataset, encode_appended, locate};
+use minvel_lab::fitting::RunFolder;
 use std::path::PathBuf;
 
 /// Score each row of a file: add the columns `log_density` and `energy`.
@@ -49,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bars = Bars::new("score");
     let desk = Desk::watched(&bars, crate::stop::on_signal());
     arguments.target.check(arguments.json).map_err(Failure::Input)?;
-    let (model, coordinates) = Folder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
+    let (model, coordinates) = RunFolder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let input = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use minvel::Error;
-use minvel::data::{Coordinates, Options};
+use minvel_lab::data::{Coordinates, Options};
 use serde::{Deserialize, Serialize};
 
 /// How the file is made up.

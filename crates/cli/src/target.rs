@@ -1,8 +1,8 @@
 //! Where tables go: a file, or standard output.
 
 use crate::Failure;
-use minvel::data::{STANDARD, check_name};
 use minvel::{Error, file};
+use minvel_lab::data::{STANDARD, check_name};
 use std::path::{Path, PathBuf};
 
 /// A file to write, or `-` for standard output.

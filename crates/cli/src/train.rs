@@ -4,8 +4,9 @@ mod lenet;
 
 use crate::{Failure, reproduce};
 use clap::{Args, Subcommand};
-use minvel::experiment::{self, Choices, Config, Entry};
 use minvel::{Error, file};
+use minvel_lab::experiment;
+use minvel_lab::experiment::{Choices, Config, Entry};
 use std::path::Path;
 
 /// Train an auto-encoder with codes on a manifold, or the LeNet whose features FID compares on MNIST.
@@ -24,6 +25,11 @@ All settings: minvel train vae --help and minvel train wae --help.")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
+}
+
+/// The settings of an experiment as its file has them.
+fn settings(name: &str) -> &'static str {
+    experiment::find(name).expect("it is in the list").settings
 }
 
 #[derive(Subcommand)]
@@ -45,9 +51,8 @@ enum What {
         "  minvel train vae --set model.latent=hyperbolic:4          another manifold for the codes\n",
         "  minvel train vae --set model.posterior=explicit --set model.matching.kind=divergence\n",
         "  minvel train vae --seeds 10 --device cuda                 ten concurrent trainings on a GPU\n\n",
-        "Settings, for --set KEY=VALUE (in section [model], KEY is model.NAME) or for a --config file:\n\n",
-        include_str!("../../../experiments/train-vae.toml")
-    ))]
+        "Settings, for --set KEY=VALUE (in section [model], KEY is model.NAME) or for a --config file:\n\n"
+    ).to_string() + settings("train-vae"))]
     Vae(Training),
     /// Train a Wasserstein auto-encoder: velocity, adversarial or MMD matching.
     ///
@@ -65,9 +70,8 @@ enum What {
         "  minvel train wae --set model.matching.kind=adversarial    a critic instead of an energy\n",
         "  minvel train wae --set model.latent=torus:4               another manifold for the codes\n",
         "  minvel train wae cifar10 --device cuda                    a public data set of photographs\n\n",
-        "Settings, for --set KEY=VALUE (in section [model], KEY is model.NAME) or for a --config file:\n\n",
-        include_str!("../../../experiments/train-wae.toml")
-    ))]
+        "Settings, for --set KEY=VALUE (in section [model], KEY is model.NAME) or for a --config file:\n\n"
+    ).to_string() + settings("train-wae"))]
     Wae(Training),
     Lenet(lenet::Arguments),
 }

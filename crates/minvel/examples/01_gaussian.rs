@@ -3,7 +3,7 @@
 //!
 //! The model is E(x) = a·x²/2 with one parameter a. The loss measures how fast one Langevin step of the model would move
 //! the data; it is minimal for the a that leaves the data at rest.
-use minvel::eval::Estimate;
+use minvel::estimate::Estimate;
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::objective::{MinimumVelocity, Objective};
 use minvel_engine::optim::{Optimiser, Schedule};

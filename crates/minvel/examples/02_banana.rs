@@ -2,9 +2,11 @@
 //! prints its exact score-matching loss J on fresh data; the best possible is −0.945. All objectives with bounded variance come
 //! close to each other, CD-1 without control variate does not. Runs for about ten seconds.
 use minvel::Energy;
-use minvel::energy::{Activation, Features, Mlp, initialise, parameters, toy::Toy};
-use minvel::eval::Estimate;
+use minvel::energy::toy::Toy;
+use minvel::energy::{Mlp, initialise, parameters};
+use minvel::estimate::Estimate;
 use minvel::flow::{Langevin, Law, Noise};
+use minvel::network::{Activation, Features};
 use minvel::objective::*;
 use minvel_engine::optim::Optimiser;
 use minvel_engine::{Clock, Expr, Graph, Options, State};

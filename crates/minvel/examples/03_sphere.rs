@@ -2,9 +2,11 @@
 //! Riemannian Langevin steps, normalises the model by quadrature, and prints KL(truth‖model): about 2e-4 nats. Runs for
 //! five seconds.
 use minvel::Energy;
-use minvel::energy::{Activation, Features, Mlp, initialise, parameters, toy::Toy};
-use minvel::eval::OnGrid;
+use minvel::energy::toy::Toy;
+use minvel::energy::{Mlp, initialise, parameters};
+use minvel::estimate::OnGrid;
 use minvel::flow::{Form, Law, Noise, RiemannianLangevin};
+use minvel::network::{Activation, Features};
 use minvel::objective::{MinimumVelocity, Objective};
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Graph, Options, State};

@@ -3,8 +3,9 @@
 //! `in the right well: 0.6 of the data, 0.5… of the model`. Runs for two seconds. (Score matching determines the shape of
 //! each well accurately, but their relative mass only through the barrier between them.)
 use minvel::Energy;
-use minvel::energy::{Parameter, initialise, parameters};
+use minvel::energy::{initialise, parameters};
 use minvel::flow::{Flow, Langevin, Law, Noise, Pace};
+use minvel::network::Parameter;
 use minvel::objective::{MinimumVelocity, Objective};
 use minvel_engine::init::Init;
 use minvel_engine::optim::{Optimiser, Schedule};

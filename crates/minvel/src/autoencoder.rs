@@ -4,7 +4,7 @@
 //! base law of the latent manifold (normal; uniform where it is compact; wrapped normal in hyperbolic space).
 //! **Source.** METHODS 3.7, 4.0, 4.6–4.9; kingma2014vae, tolstikhin2018wae, davidson2018hyperspherical, wang2020mvl.
 //! **Conventions.** Images are rows of intensities in [0, 1]; what networks see of them is said by the [`Likelihood`].
-//! Networks are fed features of the code ([`latent_features`]): angles as cos and sin, unit vectors times √m. Variables are named `encoder/…`, `decoder/…`, and `energy/…` or
+//! Networks are fed features of the code ([`latent_features`](crate::network::latent_features)): angles as cos and sin, unit vectors times √m. Variables are named `encoder/…`, `decoder/…`, and `energy/…` or
 //! `critic/…` for what is learnt beside them.
 //! **Checked by** tests/autoencoder.rs, tests/autoencoder_facts.rs.
 
@@ -20,8 +20,7 @@ mod settings;
 mod views;
 
 pub use architecture::Architecture;
-pub(crate) use codec::bytes;
-pub use codec::{Codec, ModelCard, Reading};
+pub use codec::{Codec, ModelCard, Reading, bytes};
 pub use codes::{Code, Posterior};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
@@ -31,8 +30,8 @@ pub use likelihood::Likelihood;
 pub use settings::{Matched, Settings};
 pub use views::Views;
 
-use crate::energy::{Activation, Features, Parameter};
-use crate::manifold::{Manifold, Space};
+use crate::manifold::Manifold;
+use crate::network::{Activation, Parameter};
 use minvel_engine::State;
 use minvel_engine::math::Real;
 use std::sync::Arc;
@@ -84,13 +83,4 @@ impl Autoencoder {
 /// Gives parameters their start values ([`Parameter::start`]).
 pub fn initialise<T: Real>(parameters: &[Parameter], state: &mut State<T>, seed: u64) {
     parameters.iter().for_each(|p| p.start(state, seed));
-}
-
-/// What networks see of a code: features of the manifold, on a sphere times √m so that coordinates are of order one.
-pub fn latent_features(latent: &Arc<dyn Manifold>) -> Features {
-    let features = Features::of(latent.clone());
-    match latent.spaces().as_deref() {
-        Some([Space::Sphere(_)]) => features.scaled((latent.ambient() as f64).sqrt()),
-        _ => features,
-    }
 }

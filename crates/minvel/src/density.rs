@@ -10,12 +10,14 @@ mod bump;
 mod cloud;
 mod draw;
 mod family;
+mod goodness;
 mod kernel_density;
 mod local;
 mod mixture;
 mod natural;
 
 pub use bump::Bump;
+pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit};
 pub use kernel_density::{Bandwidth, KernelDensity, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};

@@ -9,14 +9,11 @@
 mod bingham;
 mod conditional;
 pub mod draw;
-mod features;
 mod gaussian;
 mod hyperboloid;
 mod independent;
-mod layer;
 mod mixture;
 mod mlp;
-mod network;
 pub mod toy;
 mod von_mises;
 pub mod von_mises_fisher;
@@ -24,47 +21,20 @@ mod wrapped_normal;
 
 pub use bingham::Bingham;
 pub use conditional::{Conditional, Context};
-pub use features::Features;
 pub use gaussian::Gaussian;
 pub use hyperboloid::Hyperboloid;
 pub use independent::Independent;
-pub use layer::Layer;
 pub use mixture::Mixture;
 pub use mlp::{Head, Mlp};
-pub use network::{Activation, Network};
 pub use toy::Toy;
 pub use von_mises::VonMises;
 pub use von_mises_fisher::VonMisesFisher;
 pub use wrapped_normal::{HyperbolicNormal, TorusNormal};
 
-use minvel_engine::init::Init;
+use crate::network::Parameter;
 use minvel_engine::math::Real;
 use minvel_engine::{Clock, Device, Expr, Graph, Options, State};
 use std::fmt;
-
-/// A variable of a model: its name, shape and law of start values.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    /// Name of the variable.
-    pub name: String,
-    /// Its shape.
-    pub dims: Vec<usize>,
-    /// Law of its start values.
-    pub init: Init,
-}
-
-impl Parameter {
-    /// The variable in a graph.
-    pub fn variable<'g>(&self, graph: &'g Graph) -> Expr<'g> {
-        graph.variable(&self.name, self.dims.clone())
-    }
-
-    /// Gives it its start value: each replica from its own key, each variable from a stream of its own name, so that two
-    /// models of one run never start alike.
-    pub fn start<T: Real>(&self, state: &mut State<T>, seed: u64) {
-        self.init.set(state, &self.name, &self.dims, seed, draw::stream_of(&self.name));
-    }
-}
 
 /// A function E of a point, with or without parameters.
 pub trait Energy: fmt::Debug + Send + Sync {
@@ -77,7 +47,7 @@ pub trait Energy: fmt::Debug + Send + Sync {
     }
 
     /// Exact and independent points of the law e^{−E}/Z, `rows × [m]`, fresh at every step of the program, where we
-    /// know how. Draws beyond the first come from [`draw::substream`]s, so that the next stream is free for the caller.
+    /// know how. Draws beyond the first come from [`crate::stream::substream`]s, so that the next stream is free for the caller.
     fn sample<'g>(&self, _graph: &'g Graph, _rows: usize, _stream: u32) -> Option<Expr<'g>> {
         None
     }

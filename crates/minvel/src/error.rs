@@ -1,6 +1,6 @@
 //! What can go wrong with files, configuration and numbers; mistakes of the programmer panic instead.
 
-use crate::train::Divergence;
+use crate::{ChainDivergence, Divergence};
 use minvel_engine::DeviceError;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub enum Error {
     /// A device that failed, or has no memory left; what was kept before is still good.
     Device(DeviceError),
     /// Chains of a sampler that left the finite numbers.
-    Chains(crate::sampler::Divergence),
+    Chains(ChainDivergence),
     /// The user asked to stop; everything finished is on disk.
     Interrupted,
 }
@@ -143,8 +143,8 @@ impl From<DeviceError> for Error {
     }
 }
 
-impl From<crate::sampler::Divergence> for Error {
-    fn from(divergence: crate::sampler::Divergence) -> Self {
+impl From<ChainDivergence> for Error {
+    fn from(divergence: ChainDivergence) -> Self {
         Error::Chains(divergence)
     }
 }

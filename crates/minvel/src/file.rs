@@ -77,7 +77,7 @@ pub fn read_text_if_there(path: &Path) -> Result<Option<String>, Error> {
 }
 
 /// Texts may take one of so many parts of the limit: see [`crate::limits`].
-pub(crate) const TEXT: u64 = 64;
+pub const TEXT: u64 = 64;
 
 fn there<T>(path: &Path, found: Option<T>) -> Result<T, Error> {
     found.ok_or_else(|| Error::file(path, "read", ErrorKind::NotFound.into()))

@@ -13,27 +13,26 @@
 //! by the tests that check them.
 
 pub mod autoencoder;
-pub mod data;
 pub mod density;
-pub mod diagnostics;
+mod divergence;
 pub mod energy;
 mod error;
-pub mod eval;
-pub mod experiment;
+pub mod estimate;
 pub mod file;
 pub mod fit;
 pub mod flow;
 pub mod kernel;
-mod limits;
+pub mod limits;
 pub mod manifold;
 pub mod matching;
+pub mod network;
 pub mod objective;
-pub mod plot;
-pub mod report;
 pub mod sampler;
 pub mod special;
+pub mod stream;
 pub mod train;
 
+pub use divergence::{ChainDivergence, Divergence};
 pub use energy::Energy;
 pub use error::{Choice, Error};
 pub use flow::Flow;

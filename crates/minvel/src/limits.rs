@@ -51,7 +51,7 @@ impl Limits {
     }
 
     /// Memory that a picture takes while it is decoded from a file of so many bytes.
-    pub(crate) fn of_picture(pixels: u64, file: u64) -> u64 {
+    pub fn of_picture(pixels: u64, file: u64) -> u64 {
         pixels.saturating_mul(BYTES_PER_PIXEL).saturating_add(file)
     }
 }
@@ -85,7 +85,7 @@ impl FromStr for Limits {
 
 /// Something takes more memory than it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooLarge {
+pub struct TooLarge {
     /// Bytes that were announced or met.
     size: u64,
     /// Whether the size is announced; otherwise reading stopped at it.
@@ -169,9 +169,15 @@ impl fmt::Display for Size {
 }
 
 /// Counts memory as it is taken.
-pub(crate) struct Meter {
+pub struct Meter {
     used: u64,
     limit: u64,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Meter::new()
+    }
 }
 
 impl Meter {
@@ -191,7 +197,7 @@ impl Meter {
 }
 
 /// A reader that fails with [`TooLarge`] when more bytes come than may.
-pub(crate) struct Bounded<R> {
+pub struct Bounded<R> {
     inner: R,
     meter: Meter,
 }

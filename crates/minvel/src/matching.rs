@@ -14,7 +14,7 @@ pub use adversarial::Adversarial;
 pub use discrepancy::{Discrepancy, bandwidth, maximum_mean_discrepancy};
 pub use velocity::Velocity;
 
-use crate::energy::Parameter;
+use crate::network::Parameter;
 use minvel_engine::{Expr, Graph};
 use std::fmt;
 

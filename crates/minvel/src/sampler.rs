@@ -5,7 +5,7 @@
 //! **Source.** METHODS 2.7–2.9, 3, 4.6; roberts1996langevin, byrne2013geodesic.
 //! **Conventions.** Each row is a chain. A step is a pure function of the state ([`Spot`]) and of the clock's random
 //! numbers; it returns the new state and its acceptance. τ = 1: q itself is targeted.
-//! **Error.** That of each sampler; states that are not finite are reported ([`Divergence`]), never passed on.
+//! **Error.** That of each sampler; states that are not finite are reported ([`ChainDivergence`]), never passed on.
 //! **Checked by** tests/sampler_laws.rs, sampler_moments.rs, sampler_particles.rs, sampler_facts.rs (F47–F51), annealed.rs.
 
 mod adaptation;
@@ -17,10 +17,11 @@ mod metropolis;
 mod repeated;
 mod schedule;
 
+pub use crate::ChainDivergence;
 pub use adaptation::Adaptation;
 pub use annealed::{Annealed, Annealing, LogWeights};
 pub use chains::{Chains, Walk};
-pub use draws::{Divergence, Draws};
+pub use draws::Draws;
 pub use hamiltonian::{Hamiltonian, leapfrog};
 pub use metropolis::{ChartLaw, Metropolis};
 pub use repeated::{Repeated, systematic};
@@ -105,7 +106,7 @@ pub trait Sampler: fmt::Debug + Send + Sync {
     fn manifold(&self) -> &dyn Manifold;
 
     /// One step of size ε (a scalar) towards the law of `target`, with random numbers of `stream` and its substreams
-    /// ([`crate::energy::draw::substream`]).
+    /// ([`crate::stream::substream`]).
     fn transition<'g>(&self, target: SpotOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g>;
 }
 

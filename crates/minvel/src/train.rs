@@ -11,16 +11,14 @@ mod desk;
 mod kept;
 mod rows;
 
-pub(crate) use checkpoint::check_header;
-pub use checkpoint::{Checkpoint, Scalar};
+pub use checkpoint::{Checkpoint, Scalar, check_header};
 pub use desk::{Desk, Observer, Silent, Stop};
-pub(crate) use kept::{Fingerprint, lists};
-pub(crate) use rows::by_rows;
+pub use kept::{Fingerprint, lists};
+pub use rows::by_rows;
 
-use crate::Error;
+use crate::{Divergence, Error};
 use minvel_engine::{Loaded, Program, State};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::time::{Duration, Instant};
 
 /// The loop around a compiled step.
@@ -46,27 +44,8 @@ pub struct Look {
     /// Steps made.
     pub step: u32,
     /// Loss of the last of them, replica by replica.
-    #[serde(with = "crate::report::number::list")]
+    #[serde(with = "crate::estimate::number::list")]
     pub loss: Vec<f64>,
-}
-
-/// Where a replica left the finite numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Divergence {
-    /// The step (counted from 0) that first gave a number that is not finite.
-    pub step: u32,
-    /// Which replica.
-    pub replica: usize,
-    /// In what: the loss, or a variable.
-    pub where_: String,
-}
-
-impl fmt::Display for Divergence {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Divergence { step, replica, where_ } = self;
-        write!(f, "training diverged: {where_} of replica {replica} is not finite at step {step}; ")?;
-        write!(f, "a smaller learning rate, or a larger step size of the flow, may help")
-    }
 }
 
 /// What a training leaves behind, beside the state.

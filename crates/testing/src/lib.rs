@@ -5,8 +5,12 @@
 //! machine (of data sets: if `MINVEL_DATA` is set), the test fails instead. For binaries with `harness = false`.
 //! **Checked by** the tests below, and by tests/harness.rs.
 
+mod compare;
 mod scratch;
 
+pub use compare::{
+    estimate, gauss_hermite, order, sum, tensor_rule, within_digits, within_order, within_sigma, within_ulps,
+};
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
 pub use scratch::{Scratch, fresh};
 use std::collections::BTreeMap;

@@ -3,11 +3,11 @@
 use crate::progress::Bars;
 use crate::{Failure, place};
 use clap::Args;
-use minvel::data::mnist;
-use minvel::eval::{Features, Lenet, Schooling};
-use minvel::report::format;
+use minvel::estimate::format;
 use minvel::train::Desk;
 use minvel::{Device, Error, file};
+use minvel_lab::data::mnist;
+use minvel_lab::fid::{Features, Lenet, Schooling};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

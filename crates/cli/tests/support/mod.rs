@@ -1,5 +1,7 @@
 //! The program and files to run it on.
-#![allow(dead_code)] // each test file uses its own part
+#![allow(dead_code)] // each binary uses its own part
+
+pub mod server;
 
 use minvel_testing::Scratch;
 use serde_json::Value;

@@ -7,7 +7,7 @@
 //! smooth: tanh (dense) and softplus (convolutional). **Error.** None.
 //! **Checked by** tests/convolution.rs (parameter counts).
 
-use crate::energy::{Activation, Layer};
+use crate::network::{Activation, Layer};
 
 /// Hidden layers of all networks of an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]

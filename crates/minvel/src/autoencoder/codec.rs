@@ -114,7 +114,7 @@ impl Codec {
 
     /// Numbers of encoder, of decoder, and of what was learnt beside them.
     pub fn parameters(&self) -> [usize; 3] {
-        let count = |all: Vec<crate::energy::Parameter>| all.iter().map(|p| p.dims.iter().product::<usize>()).sum();
+        let count = |all: Vec<crate::network::Parameter>| all.iter().map(|p| p.dims.iter().product::<usize>()).sum();
         let [encoder, decoder]: [usize; 2] =
             [count(self.model.encoder.parameters()), count(self.model.decoder.parameters())];
         let all: usize = count(self.learning.parameters());

@@ -3,9 +3,9 @@
 //! **Statement.** p(x|z) = likelihood(x | ψ(f(z))). **Source.** METHODS 3.7, 4.6, 4.8. **Error.** Rounding.
 //! **Checked by** tests/autoencoder.rs (parameter counts, likelihoods), tests/convolution.rs.
 
-use super::{Architecture, Likelihood, latent_features};
-use crate::energy::{Activation, Features, Network, Parameter};
+use super::{Architecture, Likelihood};
 use crate::manifold::Manifold;
+use crate::network::{Activation, Features, Network, Parameter, latent_features};
 use minvel_engine::Expr;
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@
 
 use super::{Architecture, Code, Posterior};
 use crate::energy::von_mises_fisher as vmf;
-use crate::energy::{Activation, Network, Parameter, draw};
 use crate::manifold::Manifold;
+use crate::network::{Activation, Network, Parameter};
 use minvel_engine::{Draw, Expr};
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Encoder {
             return x.matmul(w) + b;
         }
         let rows = x.shape().rows.expect("images are rows");
-        let drawn = x.graph().random_rows(Draw::Normal, draw::substream(stream, 1), rows, [noise]);
+        let drawn = x.graph().random_rows(Draw::Normal, crate::stream::substream(stream, 1), rows, [noise]);
         x.matmul(w.slice(0, 0, pixels)) + drawn.matmul(w.slice(0, pixels, noise)) + b
     }
 }

@@ -11,8 +11,8 @@
 use super::learning::outside;
 use super::{Autoencoder, Posterior};
 use crate::Error;
-use crate::diagnostics::log_mean_exp;
 use crate::energy::von_mises_fisher::Reparameterisation;
+use crate::estimate::log_mean_exp;
 use crate::manifold::{Manifold, Space};
 use crate::sampler::{Annealing, ChartLaw, Metropolis, Schedule};
 use crate::train::{Checkpoint, Desk, Scalar};

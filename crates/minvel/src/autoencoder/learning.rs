@@ -7,8 +7,8 @@
 //! **Checked by** tests/autoencoder.rs.
 
 use super::{Autoencoder, initialise};
-use crate::energy::{Parameter, draw};
 use crate::matching::Matching;
+use crate::network::Parameter;
 use minvel_engine::math::Real;
 use minvel_engine::optim::{Optimiser, Updates};
 use minvel_engine::{Draw, Expr, State, replace};
@@ -131,5 +131,5 @@ impl<'g> Lesson<'g> {
 
 /// A stream of its own for whoever draws codes outside of a step.
 pub(super) fn outside(purpose: &str) -> u32 {
-    draw::stream_of(purpose)
+    crate::stream::named(purpose)
 }

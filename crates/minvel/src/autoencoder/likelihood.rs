@@ -6,7 +6,6 @@
 //! **Source.** METHODS 4.6–4.9. **Conventions.** Data are intensities v/255; what is encoded and judged are pixels x.
 //! **Error.** Rounding. **Checked by** tests/autoencoder.rs, tests/convolution.rs.
 
-use crate::energy::draw;
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Draw, Expr};
 use std::f64::consts::TAU;
@@ -49,7 +48,7 @@ impl Likelihood {
         if self != Likelihood::Bernoulli {
             return intensities.collect();
         }
-        let uniform = Stream::new(Key::new(seed, 0), draw::stream_of("binarised"));
+        let uniform = Stream::new(Key::new(seed, 0), crate::stream::named("binarised"));
         let bit = |(p, u): (f32, f64)| if u < f64::from(p) { 1.0 } else { 0.0 };
         intensities.zip(uniform.samples(Draw::Uniform)).map(bit).collect()
     }

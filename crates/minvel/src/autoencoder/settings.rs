@@ -1,13 +1,14 @@
 //! An auto-encoder and its learning as settings: what a TOML file says.
 
-use super::{Architecture, Autoencoder, Learning, Likelihood, Match, Posterior, latent_features};
-use crate::Error;
+use super::{Architecture, Autoencoder, Learning, Likelihood, Match, Posterior};
 use crate::energy::von_mises_fisher::Reparameterisation;
-use crate::energy::{Activation, Conditional, Head, Mlp};
+use crate::energy::{Conditional, Head, Mlp};
 use crate::flow::{Blend, Flow, Form, Langevin, RiemannianLangevin, Stein};
-use crate::manifold::{self, Manifold};
+use crate::manifold::Manifold;
 use crate::matching::{Adversarial, Discrepancy, Velocity};
+use crate::network::{Activation, latent_features};
 use crate::objective::MinimumVelocity;
+use crate::{Error, manifold};
 use minvel_engine::optim::Optimiser;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

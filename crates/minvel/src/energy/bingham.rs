@@ -84,7 +84,7 @@ impl Energy for Bingham {
         let x = draw::direction(z);
         let q = x.square().dot(graph.table(&self.eigen.values, [m]));
         let log_accept = half * (q * (2.0 / b)).log1p() - q - self.log_bound(b);
-        let u = graph.random_rows(Draw::Uniform, draw::substream(stream, 1), rows, [trials]);
+        let u = graph.random_rows(Draw::Uniform, crate::stream::substream(stream, 1), rows, [trials]);
         let chosen = draw::first_accepted(u.log().less_equal(log_accept), x);
         // From the eigenbasis: Qx, for row vectors xQᵀ.
         Some(chosen.matmul(graph.table(&self.eigen.vectors, [m, m]).t()))

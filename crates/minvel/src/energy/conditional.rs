@@ -17,7 +17,8 @@
 //! assert_eq!(change.shape().to_string(), "128 rows × []");
 //! ```
 
-use super::{Activation, Energy, Features, Head, Layer, Network, Parameter};
+use super::{Energy, Head};
+use crate::network::{Activation, Features, Layer, Network, Parameter};
 use minvel_engine::{Expr, Graph, concat};
 
 /// A network as energy of a point given a context.

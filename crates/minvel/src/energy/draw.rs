@@ -9,23 +9,6 @@
 use minvel_engine::{Expr, Graph};
 use std::f64::consts::TAU;
 
-/// A stream that belongs to draw k ≥ 1 of the sampler that was given `stream`; nests to any depth.
-///
-/// Substreams lie in 2³⁰..2³¹, apart from the small numbers a caller uses; two of N coincide with probability N²·2⁻³¹.
-pub fn substream(stream: u32, k: u32) -> u32 {
-    let mut x = stream.wrapping_mul(0x9E37_79B1) ^ k.wrapping_mul(0x85EB_CA77).rotate_left(13);
-    for (shift, factor) in [(16, 0x7FEB_352D), (15, 0x846C_A68B)] {
-        x = (x ^ x >> shift).wrapping_mul(factor);
-    }
-    1 << 30 | (x ^ x >> 16) >> 2
-}
-
-/// A stream for a name (FNV-1a, folded to 31 bits).
-pub fn stream_of(name: &str) -> u32 {
-    let hash = name.bytes().fold(0x811C_9DC5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    (hash ^ hash >> 31) & !(1 << 31)
-}
-
 /// Proposals that all fail with probability at most 10⁻⁹, given the acceptance rate of one.
 pub fn trials(acceptance: f64) -> usize {
     let fail = (1.0 - acceptance).clamp(0.0, 0.999);

@@ -148,7 +148,7 @@ impl Energy for Hyperboloid {
         let log_density = bend - 2.0 * self.concentration * (0.5 * safe).sinh().square();
         let accept = (height + log_envelope).less_equal(log_density - e.top) * zero.less_equal(r);
         let distance = draw::first_accepted(accept, safe).expand(-1);
-        let z = graph.random_rows(Draw::Normal, draw::substream(stream, 1), rows, [n]);
+        let z = graph.random_rows(Draw::Normal, crate::stream::substream(stream, 1), rows, [n]);
         let space = Hyperbolic(n);
         let mean = graph.table(&self.mean, [n]).broadcast(&z.shape());
         Some(space.exp(mean, space.tangent_normal(mean, distance * draw::direction(z))))

@@ -4,7 +4,8 @@
 //! **Conventions.** Parts stand one after another, as in [`crate::manifold::Product`]. **Error.** That of the parts.
 //! **Checked by** tests/energy_laws.rs.
 
-use super::{Energy, Parameter, draw};
+use super::Energy;
+use crate::network::Parameter;
 use minvel_engine::{Expr, Graph, concat};
 use std::sync::Arc;
 
@@ -43,7 +44,8 @@ impl Energy for Independent {
     }
 
     fn sample<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Option<Expr<'g>> {
-        let sample = |(k, e): (usize, &dyn Energy)| e.sample(graph, rows, draw::substream(stream, k as u32 + 1));
+        let sample =
+            |(k, e): (usize, &dyn Energy)| e.sample(graph, rows, crate::stream::substream(stream, k as u32 + 1));
         let parts: Option<Vec<Expr>> = self.energies().enumerate().map(sample).collect();
         Some(concat(&parts?, -1))
     }

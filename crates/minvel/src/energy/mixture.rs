@@ -49,9 +49,9 @@ impl Energy for Mixture {
 
     fn sample<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Option<Expr<'g>> {
         let index = draw::choose(graph.random_rows(Draw::Uniform, stream, rows, [1]), &self.weights);
-        let mut chosen = self.components[0].sample(graph, rows, draw::substream(stream, 1))?;
+        let mut chosen = self.components[0].sample(graph, rows, crate::stream::substream(stream, 1))?;
         for (k, component) in self.components.iter().enumerate().skip(1) {
-            let other = component.sample(graph, rows, draw::substream(stream, k as u32 + 1))?;
+            let other = component.sample(graph, rows, crate::stream::substream(stream, k as u32 + 1))?;
             chosen = index.equal(k as f64).select(other, chosen);
         }
         Some(chosen)

@@ -5,7 +5,8 @@
 //! **Error.** Rounding. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (section 7),
 //! tests/convolution.rs.
 
-use super::{Activation, Energy, Features, Layer, Network, Parameter};
+use super::Energy;
+use crate::network::{Activation, Features, Layer, Network, Parameter};
 use minvel_engine::{Expr, Graph};
 
 /// How a network's output becomes a number.

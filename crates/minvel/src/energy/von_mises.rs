@@ -4,8 +4,8 @@
 //! **Source.** METHODS 3.4, F40. **Conventions.** Angles, taken up to multiples of 2π. **Error.** Samples by rejection
 //! ([`draw`]), as those of von Mises–Fisher on S¹. **Checked by** tests/energy_laws.rs.
 
+use super::Energy;
 use super::von_mises_fisher::Wood;
-use super::{Energy, draw};
 use crate::manifold::{Manifold, Torus};
 use crate::special::{log_vmf_constant, mean_resultant};
 use minvel_engine::{Draw, Expr, Graph};
@@ -41,7 +41,7 @@ impl Energy for VonMises {
         let n = self.means.len();
         let kappa = graph.table(&self.concentrations, [n]);
         let fall = Wood::new(2, &self.concentrations).fall(graph, rows, kappa, stream);
-        let side = graph.random_rows(Draw::Rademacher, draw::substream(stream, 1), rows, [n]);
+        let side = graph.random_rows(Draw::Rademacher, crate::stream::substream(stream, 1), rows, [n]);
         let angle = 2.0 * (0.5 * fall).sqrt().atan2((1.0 - 0.5 * fall).sqrt());
         Some(Torus(n).settle(graph.table(&self.means, [n]) + side * angle))
     }

@@ -91,7 +91,7 @@ impl Energy for VonMisesFisher {
         if let Some(kappa) = self.single() {
             return Some(self.sampler.sample(graph, rows, graph.table(&self.means, [m]), graph.scalar(kappa), stream));
         }
-        let u = graph.random_rows(Draw::Uniform, draw::substream(stream, 2), rows, []);
+        let u = graph.random_rows(Draw::Uniform, crate::stream::substream(stream, 2), rows, []);
         let index = draw::choose(u, &self.weights);
         let mean = draw::lookup(graph, &self.means, &[count, m], index);
         let kappa = draw::lookup(graph, &self.concentrations, &[count], index);

@@ -6,8 +6,7 @@
 
 use super::Model;
 use crate::Error;
-use crate::eval::Estimate;
-use crate::report::number;
+use crate::estimate::{Estimate, number};
 use crate::train::Desk;
 use serde::Serialize;
 

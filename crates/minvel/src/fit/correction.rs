@@ -8,12 +8,13 @@
 //! the data is right; its Laplacian does not depend on f. **Error.** Bias O(ε) of the objective, as MVL has it.
 //! **Checked by** tests/fit.rs.
 
-use super::settings::{Geometry, Goal, Settings, activation};
-use crate::energy::{self, Energy, Features, Head, Mlp};
+use super::settings::{Geometry, Goal, Settings};
+use crate::energy::{Energy, Head, Mlp};
 use crate::flow::{EnergyOf, Form, Law, Noise, RiemannianLangevin};
+use crate::network::Features;
 use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
-use crate::train::{Desk, Divergence, Fingerprint, Trainer, lists};
-use crate::{Error, Manifold};
+use crate::train::{Desk, Fingerprint, Trainer, lists};
+use crate::{Divergence, Error, Manifold, energy};
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, Program, State, grad};
 use serde::{Deserialize, Serialize};
@@ -54,14 +55,14 @@ pub struct Curve {
     /// Steps made.
     pub step: u32,
     /// Objective of the training rows in the last step; NaN before the first.
-    #[serde(with = "crate::report::number::list")]
+    #[serde(with = "crate::estimate::number::list")]
     pub train: Vec<f64>,
     /// Objective of the validation rows.
-    #[serde(with = "crate::report::number::list")]
+    #[serde(with = "crate::estimate::number::list")]
     pub validation: Vec<f64>,
     /// What the whole correction adds to the negative log-likelihood of the validation rows, in nats, with Z from draws of
     /// the kernels.
-    #[serde(with = "crate::report::number::list")]
+    #[serde(with = "crate::estimate::number::list")]
     pub score: Vec<f64>,
 }
 
@@ -91,7 +92,7 @@ impl Correction<'_> {
             0 => features,
             waves => features.with_fourier(waves, network.frequency, self.settings.seed),
         };
-        let activation = activation(&network.activation).expect("checked");
+        let activation = network.activation;
         Mlp::with_head("correction", features, &network.hidden, activation, Head::Scalar)
     }
 

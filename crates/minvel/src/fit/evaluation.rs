@@ -8,8 +8,10 @@
 
 use super::Model;
 use crate::Error;
-use crate::density::{Bump, Density, KernelDensity, Mixture, MixtureSearch, Search, Uniform};
-use crate::eval::{Estimate, Goodness, TestPlan, goodness_of_fit};
+use crate::density::{
+    Bump, Density, Goodness, KernelDensity, Mixture, MixtureSearch, Search, TestPlan, Uniform, goodness_of_fit,
+};
+use crate::estimate::Estimate;
 use crate::train::{Desk, lists};
 use serde::{Deserialize, Serialize};
 
@@ -48,10 +50,10 @@ pub const LEAST_TESTED: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fitness {
     /// KSD².
-    #[serde(with = "crate::report::number")]
+    #[serde(with = "crate::estimate::number")]
     pub statistic: f64,
     /// Probability of a statistic at least as large under the model.
-    #[serde(with = "crate::report::number")]
+    #[serde(with = "crate::estimate::number")]
     pub p_value: f64,
     /// Points that were used.
     pub points: usize,

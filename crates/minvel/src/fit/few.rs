@@ -11,7 +11,7 @@ use super::model::{History, Model, thinned};
 use super::settings::Settings;
 use super::standard::Standard;
 use crate::density::{LocalFit, LocalKernels};
-use crate::eval::Estimate;
+use crate::estimate::Estimate;
 use crate::train::Desk;
 use crate::{Error, Manifold};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Model {
     ) -> Result<(Model, History), Error> {
         let m = manifold.ambient();
         let (mut train, mut validation) = (vec![], vec![]);
-        for part in crate::data::folds(rows.len() / m, 10, settings.seed).iter().enumerate() {
+        for part in crate::fit::folds(rows.len() / m, 10, settings.seed).iter().enumerate() {
             let to = if part.0 == 0 { &mut validation } else { &mut train };
             part.1.iter().for_each(|&i| to.extend_from_slice(&rows[i * m..][..m]));
         }

@@ -8,11 +8,11 @@ use super::model::Model;
 use super::partition::LogZ;
 use super::settings::Settings;
 use super::standard::Standard;
-use crate::data::Coordinates;
 use crate::density::{Family, Kind, LocalKernels};
 use crate::train::Checkpoint;
 use crate::{Error, Manifold, manifold};
 use minvel_engine::State;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -20,7 +20,8 @@ const PURPOSE: &str = "a fitted density";
 
 #[derive(Serialize, Deserialize)]
 struct Note {
-    coordinates: Coordinates,
+    /// At least the name of the manifold; what else describes rows of the data is the caller's.
+    coordinates: serde_json::Value,
     settings: Settings,
     standard: Standard,
     families: Vec<Family>,
@@ -38,7 +39,6 @@ impl Note {
         let shapes = self.settings.kernels.neighbours.len();
         let shaped = |f: &Family| if let Kind::Local { shape, .. } = f.kind { shape < shapes } else { true };
         self.settings.fault().is_none()
-            && self.coordinates.table(&[]).is_ok()
             && self.standard.is_for(manifold.ambient())
             && self.families.iter().all(shaped)
             && (self.networks == 0 || self.networks == self.settings.seeds)
@@ -47,8 +47,11 @@ impl Note {
 }
 
 impl Model {
-    /// Writes the model, wholly or not at all.
-    pub fn write(&self, path: &Path, coordinates: &Coordinates) -> Result<(), Error> {
+    /// Writes the model, wholly or not at all, with a description of the data's columns: an object that has at least
+    /// `manifold`, its name.
+    pub fn write(&self, path: &Path, coordinates: &impl Serialize) -> Result<(), Error> {
+        let coordinates = serde_json::to_value(coordinates).expect("a description is plain data");
+        assert_eq!(coordinates["manifold"], self.manifold.to_string(), "the description is of another manifold");
         let mut state = State::<f64>::new(1);
         for (name, values) in self.anchor.tensors() {
             state.set(&format!("kernels/{name}"), values, values.len());
@@ -60,7 +63,7 @@ impl Model {
             }
         }
         let note = Note {
-            coordinates: coordinates.clone(),
+            coordinates,
             settings: self.settings.clone(),
             standard: self.standard.clone(),
             families: self.anchor.families().to_vec(),
@@ -72,8 +75,8 @@ impl Model {
         Checkpoint::new(state, self.settings.learning.steps, PURPOSE, &note).write(path)
     }
 
-    /// Reads a model, and the form of the data it was learnt from.
-    pub fn read(path: &Path) -> Result<(Model, Coordinates), Error> {
+    /// Reads a model, and the description of the data's columns that was written with it.
+    pub fn read<C: DeserializeOwned>(path: &Path) -> Result<(Model, C), Error> {
         let file = Checkpoint::<f64>::read(path)?;
         if file.purpose != PURPOSE {
             let what =
@@ -82,7 +85,8 @@ impl Model {
         }
         let note: Note = file.note(path)?;
         let broken = || Error::content(path, "the model is broken: fit it again");
-        let manifold = manifold::parse(&note.coordinates.manifold).map_err(|e| Error::content(path, e))?;
+        let manifold = note.coordinates["manifold"].as_str().ok_or_else(broken)?;
+        let manifold = manifold::parse(manifold).map_err(|e| Error::content(path, e))?;
         if !note.is_sound(&*manifold) {
             return Err(broken());
         }
@@ -108,6 +112,7 @@ impl Model {
             share: note.share,
             log_z: note.log_z,
         };
-        model.has_networks().then_some((model, note.coordinates)).ok_or_else(broken)
+        let coordinates = serde_json::from_value(note.coordinates).map_err(|_| broken())?;
+        model.has_networks().then_some((model, coordinates)).ok_or_else(broken)
     }
 }

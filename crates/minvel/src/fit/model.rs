@@ -5,11 +5,11 @@ use super::partition::{LogZ, UNKNOWN};
 use super::settings::{Goal, Settings};
 use super::standard::Standard;
 use crate::density::LocalKernels;
-use crate::diagnostics::log_mean_exp;
-use crate::energy::{Energy, Mlp, Parameter};
-use crate::eval::Estimate;
-use crate::train::{Desk, Divergence, Fingerprint, lists};
-use crate::{Error, Manifold};
+use crate::energy::{Energy, Mlp};
+use crate::estimate::{Estimate, log_mean_exp};
+use crate::network::Parameter;
+use crate::train::{Desk, Fingerprint, lists};
+use crate::{Divergence, Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Clock, Graph, State};
 use std::collections::HashSet;
@@ -263,12 +263,12 @@ impl Model {
     }
 
     /// Points in standard units.
-    pub(crate) fn standardised(&self, points: &[f64]) -> Vec<f64> {
+    pub fn standardised(&self, points: &[f64]) -> Vec<f64> {
         self.standard.apply(points)
     }
 
     /// What log densities in standard units gain in those of the data.
-    pub(crate) fn log_unit(&self) -> f64 {
+    pub fn log_unit(&self) -> f64 {
         self.standard.log_volume()
     }
 

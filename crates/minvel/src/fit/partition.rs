@@ -11,8 +11,7 @@
 use super::model::Model;
 use super::quadrature::{Effort, mean_over_kernels};
 use crate::Error;
-use crate::diagnostics::{log_mean_exp, weighted_sample_size};
-use crate::eval::Estimate;
+use crate::estimate::{Estimate, log_mean_exp, weighted_sample_size};
 use crate::train::Desk;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! How a model is made of rows, and which rows judge it.
 //!
-//! **Statement.** From [`Few::rows`](super::settings::Few) rows on: once split 80/10/10 into training, validation and test
+//! **Statement.** From [`FewSettings::rows`](super::FewSettings) rows on: once split 80/10/10 into training, validation and test
 //! rows. Below: repeated cross-validation judges the procedure, and the model is that procedure applied to all rows.
 //! **Checked by** tests/few.rs, tests/fit.rs.
 
@@ -8,7 +8,7 @@ use super::crossvalidation;
 use super::evaluation::Evaluation;
 use super::model::{History, Model};
 use super::settings::Settings;
-use crate::data::{Split, leaked_share};
+use crate::fit::{Split, leaked_share};
 use crate::train::Desk;
 use crate::{Error, Manifold};
 use serde::{Deserialize, Serialize};

@@ -9,10 +9,11 @@
 //! rules| and the difference of the last two grids: those of the coarser ones, so that the result is better than it says.
 //! **Checked by** tests/integrals.rs, against other grids.
 
+use crate::Error;
 use crate::density::LocalKernels;
 use crate::manifold::Manifold;
 use crate::manifold::quadrature::gauss_hermite;
-use crate::{Error, train::Desk};
+use crate::train::Desk;
 
 /// A mean, a bound of its error, and at how many points the function was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

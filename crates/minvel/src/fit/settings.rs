@@ -1,29 +1,38 @@
-//! How a fit is made: settings as written, checked once.
+//! How a fit is made: settings with their defaults, checked once.
 
 use crate::density::LocalSettings;
-use crate::energy::Activation;
-use crate::experiment::Config;
 use crate::limits::TooLarge;
+use crate::network::Activation;
 use crate::{Error, Manifold};
 use serde::{Deserialize, Serialize};
 
-/// All settings of a fit; `experiments/fit.toml` says what they mean.
-#[allow(missing_docs)] // said there
+/// All settings of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    /// Random seed: split, folds, initial values, batches and noise.
     pub seed: u64,
+    /// Corrections, trained concurrently; their mean is used.
     pub seeds: usize,
+    /// What the correction minimises.
     pub objective: Goal,
+    /// The flow of that objective.
     pub flow: Geometry,
+    /// ε of the flow, in squared units of the coordinates.
     pub step_size: f64,
+    /// Whether the flow scales with the local width of the kernels.
     pub mobility: bool,
+    /// The density that the correction starts from.
     pub kernels: LocalSettings,
-    pub network: Network,
-    pub learning: Learning,
-    pub partition: Partition,
-    #[serde(default)]
-    pub few: Few,
+    /// The network of the correction.
+    pub network: NetworkSettings,
+    /// Its training.
+    pub learning: LearningSettings,
+    /// The estimate of log Z.
+    pub partition: PartitionSettings,
+    /// Small data sets.
+    #[serde(default = "FewSettings::before_there_was_a_choice")]
+    pub few: FewSettings,
 }
 
 /// What the correction minimises.
@@ -51,73 +60,102 @@ pub enum Geometry {
 }
 
 /// The network of the correction.
-#[allow(missing_docs)] // said in experiments/fit.toml
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Network {
+pub struct NetworkSettings {
+    /// Widths of the hidden layers.
     pub hidden: Vec<usize>,
-    pub activation: String,
+    /// Between them; not `relu`, whose gradient is discontinuous.
+    pub activation: Activation,
+    /// Random Fourier features, in addition to the manifold's own.
     pub waves: usize,
+    /// Their standard deviation.
     pub frequency: f64,
 }
 
 /// The training of the correction.
-#[allow(missing_docs)] // said in experiments/fit.toml
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Learning {
+pub struct LearningSettings {
+    /// Steps.
     pub steps: u32,
+    /// Evaluations of the validation objective.
     pub looks: u32,
+    /// Rows of a step.
     pub batch: usize,
+    /// Of Adam, decaying to zero as half a cosine.
     pub rate: f64,
+    /// On the squared correction.
     pub penalty: f64,
 }
 
 /// The estimate of log Z.
-#[allow(missing_docs)] // said in experiments/fit.toml
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Partition {
+pub struct PartitionSettings {
+    /// Samples of the kernels.
     pub draws: usize,
+}
+
+/// What is done with few rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FewSettings {
+    /// Below: scored by cross-validation, and the model is refitted on all rows.
+    pub rows: usize,
+    /// Of the cross-validation; leave-one-out with fewer rows.
+    pub folds: usize,
+    /// At most, each with other folds; one from 1000 rows on.
+    pub repeats: usize,
+    /// Rows from which a correction is tried; it is used only if significantly better.
+    pub correction: usize,
+}
+
+impl FewSettings {
+    /// Models that were written before there was a choice come from split rows.
+    fn before_there_was_a_choice() -> Self {
+        FewSettings { rows: 0, ..FewSettings::default() }
+    }
+}
+
+impl Default for FewSettings {
+    fn default() -> Self {
+        FewSettings { rows: 2000, folds: 10, repeats: 5, correction: 500 }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            seed: 1,
+            seeds: 4,
+            objective: Goal::MinimumVelocity,
+            flow: Geometry::Langevin,
+            step_size: 1e-3,
+            mobility: true,
+            kernels: LocalSettings::default(),
+            network: NetworkSettings { hidden: vec![64, 64], activation: Activation::Silu, waves: 64, frequency: 4.0 },
+            learning: LearningSettings { steps: 1000, looks: 10, batch: 256, rate: 1e-3, penalty: 1e-3 },
+            partition: PartitionSettings { draws: 200_000 },
+            few: FewSettings::default(),
+        }
+    }
 }
 
 /// The most hidden layers.
 const MOST_LAYERS: usize = 64;
 /// The most numbers of a layer.
 const WIDEST: usize = 1 << 16;
-/// What is done with few rows.
-#[allow(missing_docs)] // said in experiments/fit.toml
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Few {
-    pub rows: usize,
-    pub folds: usize,
-    pub repeats: usize,
-    pub correction: usize,
-}
-
-impl Default for Few {
-    /// Models that were written before there was a choice come from split rows.
-    fn default() -> Self {
-        Few { rows: 0, folds: 10, repeats: 5, correction: 500 }
-    }
-}
 
 impl Settings {
-    /// The defaults, as a file that names every setting.
-    pub const DEFAULTS: &'static str = include_str!("../../../../experiments/fit.toml");
-
-    /// The defaults as settings to change.
-    pub fn defaults() -> Config {
-        Config::parse("fit.toml", Self::DEFAULTS).expect("our own file")
-    }
-
-    /// Checked settings.
-    pub fn check(config: &Config) -> Result<Self, Error> {
-        let this: Settings = config.read()?;
-        match this.fault() {
-            Some((key, what)) => Err(config.refuse(key, &what)),
-            None => Ok(this),
+    /// Smaller and faster: fewer networks, shorter training.
+    pub fn quick() -> Self {
+        let defaults = Settings::default();
+        Settings {
+            seeds: 2,
+            learning: LearningSettings { steps: 200, looks: 4, ..defaults.learning },
+            partition: PartitionSettings { draws: 20_000 },
+            ..defaults
         }
     }
 
@@ -135,9 +173,9 @@ impl Settings {
     }
 
     /// The first setting that cannot be used, and why.
-    pub(super) fn fault(&self) -> Option<(&'static str, String)> {
+    pub fn fault(&self) -> Option<(&'static str, &'static str)> {
         let LocalSettings { neighbours, factors, shrinkage, folds, centres, widths } = &self.kernels;
-        let Learning { steps, looks, batch, rate, penalty } = self.learning;
+        let LearningSettings { steps, looks, batch, rate, penalty } = self.learning;
         let positive = |all: &[f64]| all.iter().all(|x| *x > 0.0);
         let kernels = *widths > 0 || !neighbours.is_empty() && !factors.is_empty();
         let demands = [
@@ -152,6 +190,11 @@ impl Settings {
             ("network.hidden", !self.network.hidden.contains(&0), "must be positive"),
             ("network.hidden", self.network.hidden.len() <= MOST_LAYERS, "must be at most 64 layers"),
             ("network.hidden", !self.network.hidden.iter().any(|n| *n > WIDEST), "must be at most 65536"),
+            (
+                "network.activation",
+                self.network.activation != Activation::Relu,
+                "must not be relu: its gradient is discontinuous",
+            ),
             ("network.waves", self.network.waves <= WIDEST, "must be at most 65536"),
             ("network.frequency", self.network.frequency > 0.0, "must be positive"),
             ("learning.steps", steps > 0, "must be positive"),
@@ -164,17 +207,6 @@ impl Settings {
             ("few.correction", self.few.correction >= 100, "must be at least 100"),
             ("partition.draws", self.partition.draws >= 1000, "must be at least 1000"),
         ];
-        let unmet = demands.into_iter().find(|(_, met, _)| !met).map(|(key, _, what)| (key, what.to_string()));
-        unmet.or_else(|| Some(("network.activation", activation(&self.network.activation).err()?)))
-    }
-}
-
-/// The activation of a name; rectifiers are none, their gradients jump.
-pub(super) fn activation(name: &str) -> Result<Activation, String> {
-    match Activation::parse(name)? {
-        Activation::Relu => {
-            Err("must be one of silu, tanh, softplus, elu, sin, not relu: the gradient of an energy would jump".into())
-        }
-        other => Ok(other),
+        demands.into_iter().find(|(_, met, _)| !met).map(|(key, _, what)| (key, what))
     }
 }

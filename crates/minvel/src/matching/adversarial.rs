@@ -7,9 +7,8 @@
 //! **Checked by** tests/matching.rs.
 
 use super::Matching;
-use crate::autoencoder::latent_features;
-use crate::energy::{Activation, Features, Layer, Network, Parameter};
 use crate::manifold::Manifold;
+use crate::network::{Activation, Features, Layer, Network, Parameter, latent_features};
 use minvel_engine::{Expr, Graph};
 use std::sync::Arc;
 

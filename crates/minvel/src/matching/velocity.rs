@@ -8,9 +8,10 @@
 //! **Error.** As good as E is. **Checked by** tests/matching.rs (gradient against the exact one for a known law).
 
 use super::Matching;
-use crate::energy::{Conditional, Energy, Mlp, Parameter};
+use crate::energy::{Conditional, Energy, Mlp};
 use crate::flow::{Law, Noise};
 use crate::manifold::Manifold;
+use crate::network::Parameter;
 use crate::objective::{MinimumVelocity, Objective};
 use minvel_engine::{Expr, Graph};
 use std::sync::Arc;

@@ -10,11 +10,10 @@
 //! **Checked by** tests/annealed.rs, tests/sampler_facts.rs (F47–F50).
 
 use super::chains::STREAM;
-use super::{Adaptation, Divergence, Hamiltonian, Metropolis, Sampler, Schedule, Spot};
+use super::{Adaptation, ChainDivergence, Hamiltonian, Metropolis, Sampler, Schedule, Spot};
 use crate::Error;
-use crate::diagnostics::{log_mean_exp, weighted_sample_size};
 use crate::energy::Energy;
-use crate::eval::Estimate;
+use crate::estimate::{Estimate, log_mean_exp, weighted_sample_size};
 use crate::flow::EnergyOf;
 use crate::manifold::Manifold;
 use minvel_engine::math::Real;
@@ -123,7 +122,7 @@ impl Annealing {
             (spot, accepted) = (moved.to, accepted + acceptance.mean_rows());
         }
         let (step, running) = self.adaptation.next(pace, accepted * (1.0 / self.moves as f64), graph.step());
-        let watched = Divergence::watch(first, Spot { energy: spot.energy + weighed, ..spot }, graph.step());
+        let watched = ChainDivergence::watch(first, Spot { energy: spot.energy + weighed, ..spot }, graph.step());
         let (v, slope) = spot.part.expect("samplers pass on what the target gives");
         let start = own(at);
         let updates = [
@@ -195,7 +194,7 @@ impl<T: Real> Annealed<T> {
         self.arrive.try_run(state, inputs, Clock { seed, step: 0 })?;
         self.advance.try_run_steps(state, inputs, seed, 1..schedule.betas().len() as u32)?;
         state.fetch()?;
-        Divergence::noted(state, "annealed.first", rows)?;
+        ChainDivergence::noted(state, "annealed.first", rows)?;
         let numbers = |name| state.get(name).expect("set above").iter().map(|x| x.to_f64()).collect();
         Ok(LogWeights {
             values: numbers("annealed.log_weight"),

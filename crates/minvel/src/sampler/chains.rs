@@ -6,7 +6,7 @@
 //! base law, steps 1, 2, … move. One program serves warm-up and draws.
 //! **Checked by** tests/sampler_laws.rs.
 
-use super::{Adaptation, Divergence, Draws, Sampler, Spot};
+use super::{Adaptation, ChainDivergence, Draws, Sampler, Spot};
 use crate::Error;
 use crate::energy::Energy;
 use crate::flow::EnergyOf;
@@ -83,13 +83,13 @@ impl Chains {
         let mean = moved.acceptance.map(|a| a.mean_rows());
         let mut updates =
             vec![(spot.at, moved.to.at), (spot.energy, moved.to.energy), (spot.gradient, moved.to.gradient)];
-        updates.push((first, Divergence::watch(first, moved.to, graph.step())));
+        updates.push((first, ChainDivergence::watch(first, moved.to, graph.step())));
         if let Some(mean) = mean.filter(|_| self.adaptation != Adaptation::Fixed) {
             let (step, running) = self.adaptation.next(pace, mean, graph.step());
             updates.push((pace.0, adapting.select(step, pace.0)));
             updates.push((pace.1, running));
         }
-        let noted = Divergence::watch(first.like(-1.0), here, graph.step());
+        let noted = ChainDivergence::watch(first.like(-1.0), here, graph.step());
         let arrival = [(spot.energy, here.energy), (spot.gradient, here.gradient), (first, noted)];
         Ok(Walk {
             chains: self.clone(),
@@ -159,7 +159,7 @@ impl<T: Real> Walk<T> {
         let mut all = inputs.to_vec();
         all.push(("chain.adapting", &flag));
         self.advance.try_run_steps(state, &all, self.chains.seed, steps)?;
-        Divergence::noted(state, "chain.first", self.chains.count)
+        ChainDivergence::noted(state, "chain.first", self.chains.count)
     }
 
     /// The acceptance of the last step, a mean for each replica; `None` where nothing is tested.

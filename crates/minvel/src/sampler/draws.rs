@@ -6,37 +6,12 @@
 //! **Error.** That of [`Summary`]. **Checked by** tests/sampler_laws.rs, tests/sampler_moments.rs.
 
 use super::Spot;
-use crate::Error;
-use crate::diagnostics::Summary;
-use crate::eval::Estimate;
+use crate::estimate::{Estimate, Summary};
+use crate::{ChainDivergence, Error};
 use minvel_engine::math::Real;
 use minvel_engine::{Expr, State};
-use std::fmt;
 
-/// A chain whose point or energy is no longer a finite number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Divergence {
-    /// The first step after which it was not.
-    pub step: u32,
-    /// Of which replica.
-    pub replica: usize,
-    /// Of which chain.
-    pub chain: usize,
-}
-
-impl fmt::Display for Divergence {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Divergence { step, replica, chain } = self;
-        write!(
-            f,
-            "chain {chain} of replica {replica} is no longer finite after step {step}: is the step size too large?"
-        )
-    }
-}
-
-impl std::error::Error for Divergence {}
-
-impl Divergence {
+impl ChainDivergence {
     /// What to keep in `first` (−1 before any trouble): the step after which a chain stopped being finite.
     pub(super) fn watch<'g>(first: Expr<'g>, spot: Spot<'g>, step: Expr<'g>) -> Expr<'g> {
         let size = spot.at.abs().sum(-1) + spot.gradient.abs().sum(-1) + spot.energy.abs();
@@ -51,7 +26,7 @@ impl Divergence {
         let steps = first.iter().enumerate().filter(|(_, step)| **step >= T::ZERO);
         match steps.min_by(|a, b| a.1.to_f64().total_cmp(&b.1.to_f64())) {
             Some((i, step)) => {
-                Err(Divergence { step: step.to_f64() as u32, replica: i / chains, chain: i % chains }.into())
+                Err(ChainDivergence { step: step.to_f64() as u32, replica: i / chains, chain: i % chains }.into())
             }
             None => Ok(()),
         }

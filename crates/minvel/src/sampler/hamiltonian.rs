@@ -9,9 +9,9 @@
 //! **Checked by** tests/sampler_facts.rs (F48, F49, F51), tests/sampler_laws.rs, tests/sampler_moments.rs.
 
 use super::{Sampler, Spot, SpotOf, Transition};
-use crate::energy::draw::substream;
 use crate::flow::leaf;
 use crate::manifold::Manifold;
+use crate::stream::substream;
 use minvel_engine::{Expr, jvp};
 use std::sync::Arc;
 

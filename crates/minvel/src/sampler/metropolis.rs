@@ -10,9 +10,9 @@
 //! **Checked by** tests/sampler_laws.rs, tests/sampler_moments.rs, tests/sampler_facts.rs (F50).
 
 use super::{Sampler, Spot, SpotOf, Transition};
-use crate::energy::draw::substream;
 use crate::flow::{Form, Law, Noise, Pace, RiemannianLangevin};
 use crate::manifold::Manifold;
+use crate::stream::substream;
 use minvel_engine::{Draw, Expr};
 use std::sync::Arc;
 

@@ -9,9 +9,9 @@
 //! **Checked by** tests/sampler_moments.rs, tests/sampler_particles.rs, tests/sampler_laws.rs.
 
 use super::{Sampler, Spot, SpotOf, Transition};
-use crate::energy::draw::substream;
 use crate::flow::{Flow, Law, Noise, Pace, Particles};
 use crate::manifold::{Euclidean, Manifold};
+use crate::stream::substream;
 use minvel_engine::{Draw, Expr};
 use std::sync::Arc;
 

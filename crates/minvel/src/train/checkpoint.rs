@@ -167,7 +167,7 @@ impl<T: Scalar> Checkpoint<T> {
 }
 
 /// Checks the length of a safetensors header before it is parsed: text that becomes a tree takes many times its memory.
-pub(crate) fn check_header(bytes: &[u8]) -> Result<(), String> {
+pub fn check_header(bytes: &[u8]) -> Result<(), String> {
     let length = bytes.first_chunk().map_or(0, |start| u64::from_le_bytes(*start));
     let there = bytes.len() as u64;
     if length > there.saturating_sub(8) {

@@ -97,7 +97,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The same desk with a drawer of its own for checkpoints, for work that is done several times.
-    pub(crate) fn within(&self, name: &str) -> Desk<'a> {
+    pub fn within(&self, name: &str) -> Desk<'a> {
         let home = self.home.as_ref().map(|(folder, purpose)| (folder.join(name), format!("{purpose} {name}")));
         if let Some((folder, _)) = &home {
             // Where it cannot be made, writing the checkpoint says so.
@@ -107,7 +107,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The same desk without an observer and without checkpoints.
-    pub(crate) fn quiet(&self) -> Desk<'a> {
+    pub fn quiet(&self) -> Desk<'a> {
         Desk { observer: &Silent, home: None, ..self.copied() }
     }
 
@@ -135,7 +135,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Adds the seconds that a checkpoint knows of.
-    pub(crate) fn resumed(&self, seconds: f64) {
+    pub fn resumed(&self, seconds: f64) {
         self.earlier.set(self.earlier.get().max(seconds));
     }
 
@@ -173,14 +173,14 @@ impl<'a> Desk<'a> {
     }
 
     /// Counts units of the stage that is open.
-    pub(crate) fn worked(&self, units: usize) {
+    pub fn worked(&self, units: usize) {
         if let Some(done) = self.stage.get() {
             self.advance(done + units as u64, "");
         }
     }
 
     /// A few words about the stage that is open.
-    pub(crate) fn note(&self, words: &str) {
+    pub fn note(&self, words: &str) {
         if let Some(done) = self.stage.get() {
             self.observer.advance(done, words);
         }

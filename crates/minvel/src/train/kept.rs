@@ -9,7 +9,13 @@ use serde::{Deserialize, Serialize};
 
 /// FNV-1a of numbers: tells results of other inputs apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Fingerprint(u64);
+pub struct Fingerprint(u64);
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Fingerprint::new()
+    }
+}
 
 impl Fingerprint {
     /// Of nothing.
@@ -25,7 +31,7 @@ impl Fingerprint {
 }
 
 /// Lists of numbers under their names; empty ones are left out.
-pub(crate) fn lists<'a>(all: impl IntoIterator<Item = (&'a str, &'a [f64])>) -> State<f64> {
+pub fn lists<'a>(all: impl IntoIterator<Item = (&'a str, &'a [f64])>) -> State<f64> {
     let mut state = State::new(1);
     all.into_iter().filter(|(_, values)| !values.is_empty()).for_each(|(name, values)| {
         state.set(name, values, values.len());
@@ -43,7 +49,7 @@ struct Note<N> {
 impl Desk<'_> {
     /// Lists of numbers, and what else `make` gives, or gave before an interruption from the same inputs; without a place
     /// for checkpoints they are made anew.
-    pub(crate) fn kept<N: Serialize + DeserializeOwned>(
+    pub fn kept<N: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         inputs: Fingerprint,

@@ -30,7 +30,7 @@ impl<'a, T> Rest<'a, T> {
 /// `width` values for each of `count` rows, by the threads of the desk, which each fill some rows at a time:
 /// `work(first row, rows to fill)`. A row must not depend on the others. Counts rows of the open stage; an error if the
 /// desk is asked to stop.
-pub(crate) fn by_rows<T: Clone + Default + Send>(
+pub fn by_rows<T: Clone + Default + Send>(
     count: usize,
     width: usize,
     desk: &Desk,

@@ -1,10 +1,11 @@
 //! Exact expectations of objectives: points and noise as weighted rows, and limits as the step vanishes.
 #![allow(dead_code)] // each test file uses its own part
 
-use super::support::{gauss_hermite, tensor_rule, values};
+use crate::support::values;
 use minvel::Objective;
 use minvel::flow::{Noise, Particles};
 use minvel_engine::{Expr, Graph, grad};
+use minvel_testing::{gauss_hermite, tensor_rule};
 
 /// Points or noise of a law: row-major numbers and weights that add up to 1.
 pub type Law = (Vec<f64>, Vec<f64>);
@@ -115,7 +116,7 @@ pub fn assert_fact(what: &str, got: f64, expected: f64) {
 #[track_caller]
 pub fn assert_digits(what: &str, got: f64, printed: f64, digits: i32) {
     println!("{what}: {got:.12}, printed {printed}");
-    assert!(super::support::within_digits(got, printed, digits), "{what} is {got}, not {printed}");
+    assert!(minvel_testing::within_digits(got, printed, digits), "{what} is {got}, not {printed}");
 }
 
 /// The limit of f(ε) = f(0) + c₁ε + c₂ε² + …, by Romberg's extrapolation from ε, ε/2, ε/4, ε/8, with the size of its last

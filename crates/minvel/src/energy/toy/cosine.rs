@@ -50,7 +50,7 @@ impl Energy for Cosine {
     }
 
     fn sample<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Option<Expr<'g>> {
-        let u = graph.random_rows(Draw::Uniform, super::super::draw::substream(stream, 1), rows, [1]);
+        let u = graph.random_rows(Draw::Uniform, crate::stream::substream(stream, 1), rows, [1]);
         let x0 = self.half * (2.0 * u - 1.0);
         Some(concat(&[x0, self.wave(x0) + graph.random_rows(Draw::Normal, stream, rows, [1])], -1))
     }

@@ -48,7 +48,7 @@ impl Energy for Ring {
     }
 
     fn sample<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Option<Expr<'g>> {
-        let u = graph.random_rows(Draw::Uniform, draw::substream(stream, 1), rows, [2]);
+        let u = graph.random_rows(Draw::Uniform, crate::stream::substream(stream, 1), rows, [2]);
         let radius =
             draw::lookup(graph, &self.radii, &[self.radii.len()], draw::choose(u.slice(-1, 0, 1), &self.radii));
         let r = radius + self.deviation * graph.random_rows(Draw::Normal, stream, rows, [1]);

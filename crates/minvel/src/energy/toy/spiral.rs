@@ -6,7 +6,7 @@
 //! **Error.** The integral is taken by 64 Gauss–Legendre nodes for each arm, to rounding: neighbouring nodes are less
 //! than 0.7 deviations apart. **Checked by** tests/energy_laws.rs.
 
-use super::super::{Energy, draw};
+use super::super::Energy;
 use crate::manifold::quadrature;
 use minvel_engine::{Draw, Expr, Graph, concat};
 use std::f64::consts::{PI, TAU};
@@ -48,8 +48,8 @@ impl Energy for Spiral {
     }
 
     fn sample<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Option<Expr<'g>> {
-        let a = graph.random_rows(Draw::Uniform, draw::substream(stream, 1), rows, [1]);
-        let arm = graph.random_rows(Draw::Integer(self.arms as u32), draw::substream(stream, 2), rows, [1]);
+        let a = graph.random_rows(Draw::Uniform, crate::stream::substream(stream, 1), rows, [1]);
+        let arm = graph.random_rows(Draw::Integer(self.arms as u32), crate::stream::substream(stream, 2), rows, [1]);
         let angle = PI * a + (TAU / self.arms as f64) * arm;
         let centre = 1.5 * PI * a * concat(&[angle.cos(), angle.sin()], -1);
         Some(centre + (0.5 * a + 0.1) * graph.random_rows(Draw::Normal, stream, rows, [2]))

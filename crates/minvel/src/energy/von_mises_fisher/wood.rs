@@ -109,7 +109,7 @@ impl Wood {
 
     /// Uniform directions `rows × [m]` orthogonal to the mean; `stream` is that of [`Wood::fall`].
     pub fn across<'g>(&self, graph: &'g Graph, rows: usize, mean: Expr<'g>, stream: u32) -> Expr<'g> {
-        let stream = draw::substream(stream, 1);
+        let stream = crate::stream::substream(stream, 1);
         if self.coordinates == 2 {
             // One of two directions: projecting noise would lose all its digits where it is parallel to the mean.
             let side = graph.random_rows(Draw::Rademacher, stream, rows, [1]);

@@ -1,0 +1,155 @@
+//! Experiments: settings as written ([`Config`]) → checked once ([`Experiment`]) → run → [`Report`].
+//!
+//! An experiment is a list of independent units, each named; what a unit found is kept as soon as it is there
+//! ([`Ledger`]), and trainings inside a unit keep checkpoints, so that an interrupted run goes on where it was and ends
+//! with the same bits. A new experiment is one file with an [`Entry`], one TOML, and one line in [`LIST`].
+//! **Checked by** tests/experiment.rs, and by killing the program in crates/cli/tests/resume.rs.
+
+mod bench;
+mod bias_variance;
+mod celeba;
+mod cifar;
+mod config;
+mod contrastive;
+mod directions;
+mod earth;
+mod gallery;
+mod gaussian;
+mod integrals;
+mod ledger;
+mod planar;
+mod recipe;
+mod recovery;
+mod single;
+mod vae;
+mod wae;
+
+pub use bench::Bench;
+pub use config::Config;
+pub use ledger::Ledger;
+pub use single::{Choices, Chosen, choices};
+
+use crate::report::{Figure, Machine, Report, Row, Versions};
+use minvel::Error;
+
+/// Something that can be run and finds numbers.
+pub trait Experiment {
+    /// Whether what it needs from outside, as data, is there: asked before anything is written.
+    fn ready(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Does the work, in units of the bench.
+    fn run(&self, bench: &mut Bench) -> Result<Findings, Error>;
+}
+
+/// What an experiment found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// Numbers and claims.
+    pub rows: Vec<Row>,
+    /// Figures.
+    pub figures: Vec<Figure>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// An experiment in the list.
+pub struct Entry {
+    /// Its name on the command line, and of its TOML.
+    pub name: &'static str,
+    /// The figure, table or section it reproduces.
+    pub source: &'static str,
+    /// What it shows, a sentence without its full stop.
+    pub about: &'static str,
+    /// Its settings with comments: the file in `experiments/`.
+    pub settings: &'static str,
+    /// Checks settings.
+    pub check: fn(&Config) -> Result<Box<dyn Experiment>, Error>,
+    /// Whether it is for testing the machinery only.
+    pub hidden: bool,
+}
+
+/// All experiments.
+pub const LIST: &[Entry] = &[
+    bias_variance::ENTRY,
+    contrastive::ENTRY,
+    gaussian::ENTRY,
+    directions::CIRCLE,
+    directions::SPHERE,
+    earth::ENTRY,
+    recovery::ENTRY,
+    integrals::ENTRY,
+    vae::ENTRY,
+    wae::ENTRY,
+    cifar::ENTRY,
+    celeba::ENTRY,
+];
+
+/// Single models, for `minvel train`.
+pub const MODELS: &[Entry] = &[single::VAE, single::WAE];
+
+/// Names that stand for several experiments, with what they have in common.
+pub const GROUPS: &[(&str, &str, &[&str])] = &[
+    ("synthetic", "The paper's synthetic experiments", &["bias-variance", "cd1", "circle", "sphere"]),
+    ("fit", "Results of `minvel fit` on public data and on known densities", &["earth", "recovery", "integrals"]),
+];
+
+/// The experiments that a name stands for.
+pub fn named(name: &str) -> Result<Vec<&'static Entry>, Error> {
+    if let Some((_, _, members)) = GROUPS.iter().find(|(group, _, _)| *group == name) {
+        return Ok(members.iter().filter_map(|m| LIST.iter().find(|e| e.name == *m)).collect());
+    }
+    if let Some(entry) = LIST.iter().find(|e| e.name == name) {
+        return Ok(vec![entry]);
+    }
+    let visible = LIST.iter().filter(|e| !e.hidden).map(|e| e.name);
+    let known: Vec<&str> = visible.chain(GROUPS.iter().map(|(group, _, _)| *group)).collect();
+    let nearest = config::nearest(name, known.iter().copied());
+    let hint = nearest.map_or(String::new(), |n| format!(" Did you mean `{n}`?"));
+    Err(Error::config(format!("unknown experiment `{name}`.{hint} Expected one of {}.", known.join(", "))))
+}
+
+/// The experiment or single model of a name.
+pub fn find(name: &str) -> Result<&'static Entry, Error> {
+    let found = LIST.iter().chain(MODELS).find(|e| e.name == name);
+    found.ok_or_else(|| Error::config(format!("unknown experiment `{name}`")))
+}
+
+impl Entry {
+    /// The settings as the file has them.
+    pub fn config(&self) -> Result<Config, Error> {
+        Config::parse(&format!("experiments/{}.toml", self.name), self.settings)
+    }
+
+    /// Checks the settings, runs the experiment and reports. Versions and revision are those of the caller.
+    pub fn perform(
+        &self,
+        config: &Config,
+        bench: &mut Bench,
+        versions: Versions,
+        revision: &str,
+    ) -> Result<Report, Error> {
+        let mut findings = (self.check)(config)?.run(bench)?;
+        if !bench.missing().is_empty() {
+            let missing = bench.missing().join(", ");
+            findings.notes.insert(0, format!("This report is partial; still missing: {missing}."));
+        }
+        Ok(Report {
+            experiment: self.name.to_string(),
+            about: self.about.to_string(),
+            source: self.source.to_string(),
+            config: config.json(),
+            quick: config.is_quick(),
+            device: bench.devices(),
+            seconds: bench.timings().iter().map(|t| t.seconds).sum(),
+            timings: bench.timings().to_vec(),
+            machine: Machine::here(),
+            versions,
+            revision: revision.to_string(),
+            rows: findings.rows,
+            figures: findings.figures,
+            notes: findings.notes,
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! Wasserstein auto-encoders of photographs with convolutional networks and spherical codes of several dimensions.
+//!
+//! **Statement.** Fréchet distance between features of samples and of test images, against the dimension of the code, along the
+//! training and at its end. **Source.** wang2020mvl; METHODS 4.8, 4.9. **Conventions.** Features are the 2048 of
+//! Inception; all test images are the reference, where the paper's code leaves out the last 16 of 10 000.
+//! **Error.** ± is over seeds; the bias of so many samples is the same for all.
+//! **Checked by** its own claims, tests/experiment_cifar.rs.
+
+use super::gallery::{Cell, Frame, Gallery, Judging, Rates, Source, Trained, curves, divergences, given};
+use super::{Bench, Config, Entry, Experiment, Findings};
+use crate::data::{catalogue, cifar};
+use crate::fid::{Features, Fid, Inception, Thumbnail};
+use crate::plot::{Axis, Dash, Lines, Plot, Series};
+use crate::report::{Figure, Row, Rule};
+use minvel::Error;
+use minvel::estimate::Estimate;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The line in the list.
+pub const ENTRY: Entry = Entry {
+    name: "cifar",
+    source: "The paper's CIFAR-10 figure",
+    about: "Fréchet distance of CIFAR-10 under Wasserstein auto-encoders of several dimensions: ours, adversarial and MMD",
+    settings: include_str!("../../experiments/cifar.toml"),
+    check: |config| Ok(Box::new(Sweep::check(config)?)),
+    hidden: false,
+};
+
+/// Methods and dimensions of codes, on CIFAR-10 or, with a frame, on a folder of pictures.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sweep {
+    folder: String,
+    frame: Option<Frame>,
+    features: String,
+    seed: u64,
+    seeds: usize,
+    latent: String,
+    dimensions: Vec<usize>,
+    methods: Vec<String>,
+    samples: usize,
+    every: u32,
+    learning: Rates,
+}
+
+/// Ours is comparable to another if it is not worse by more than this share of the other's distance,
+const MARGIN: f64 = 0.1;
+/// with so many standard errors on top.
+const SURELY: f64 = 2.0;
+
+/// Distances of all seeds after some steps.
+#[derive(Serialize, Deserialize)]
+struct Measured {
+    step: u32,
+    distances: Vec<Fid>,
+}
+
+/// A cell of the figure.
+struct Value {
+    method: String,
+    dimension: usize,
+    measured: Vec<Measured>,
+}
+
+impl Value {
+    /// At the end.
+    fn fid(&self) -> Estimate {
+        self.measured.last().map_or(Estimate::single(f64::NAN), |m| Fid::across(&m.distances))
+    }
+
+    fn title(&self) -> String {
+        format!("{}, {} dimensions", self.method, self.dimension)
+    }
+}
+
+impl Sweep {
+    pub(super) fn check(config: &Config) -> Result<Self, Error> {
+        let this: Sweep = config.read()?;
+        let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
+        demand("seeds", this.seeds > 0, "must be positive")?;
+        demand("samples", this.samples > 1, "must be at least 2")?;
+        demand("dimensions", !this.dimensions.is_empty(), "needs at least one dimension")?;
+        demand("dimensions", this.dimensions.iter().all(|&n| n > 0), "must be positive")?;
+        demand("methods", !this.methods.is_empty(), "needs at least one method")?;
+        demand("learning.filters", !this.learning.is_dense(), "needs at least one number, each at least 1")?;
+        if let Some(frame) = this.frame {
+            frame.check(config)?;
+        }
+        for method in &this.methods {
+            for &dimension in &this.dimensions {
+                this.cell(method, dimension).learning()?;
+            }
+        }
+        Ok(this)
+    }
+
+    fn source(&self) -> Source {
+        match self.frame {
+            None => Source::Cifar(given(&self.folder)),
+            Some(frame) => frame.of(&self.folder),
+        }
+    }
+
+    fn cell(&self, method: &str, dimension: usize) -> Cell {
+        let settings = self.learning.settings(format!("{}:{dimension}", self.latent), "point", method);
+        let (name, title) = (format!("{method}-{dimension}"), format!("{method}, {dimension} dimensions"));
+        let (method, dash, image) = (method.into(), self.dash(dimension), self.source().image());
+        Cell { name, title, method, dash, image, settings, every: self.every, shown: true }
+    }
+
+    /// Dimensions differ in how lines are broken.
+    fn dash(&self, dimension: usize) -> Dash {
+        let rank = self.dimensions.iter().position(|&d| d == dimension).unwrap_or(0);
+        [Dash::Solid, Dash::Dashed, Dash::Dotted][rank % 3]
+    }
+
+    /// The network that judges.
+    fn judge(&self) -> Result<Box<dyn Features>, Error> {
+        let image @ [height, width, _] = self.source().image();
+        Ok(match self.features.as_str() {
+            "thumbnail" => Box::new(Thumbnail::of(image)),
+            "inception" => Box::new(Inception::find()?.of([height, width])),
+            path => Box::new(Inception::read(Path::new(path))?.of([height, width])),
+        })
+    }
+
+    fn judging(&self) -> Judging {
+        Judging { samples: self.samples, seed: self.seed }
+    }
+
+    /// The distance of each seed's samples from the test images, for each model that was kept.
+    fn distances(&self, cell: &Cell, reference: &Path, bench: &mut Bench) -> Result<Vec<Measured>, Error> {
+        let folder = bench.folder().to_path_buf();
+        bench.unit(&format!("{}.fid", cell.name), |desk| {
+            let (judge, kept) = (self.judge()?, cell.kept());
+            desk.begin("fid", (kept.len() * self.seeds) as u64, 0);
+            let mut measured: Vec<Measured> = vec![];
+            for step in kept {
+                let model = (cell, cell.state_after(&folder, step)?);
+                let before = measured.len() * self.seeds;
+                let distances = self.judging().distances(&*judge, reference, model, desk, before)?;
+                measured.push(Measured { step, distances });
+            }
+            desk.end();
+            Ok(measured)
+        })
+    }
+}
+
+impl Experiment for Sweep {
+    fn ready(&self) -> Result<(), Error> {
+        if self.frame.is_some() && self.folder.is_empty() {
+            return Err(Error::config("`folder`: give a folder of pictures with `--set folder=DIR`"));
+        }
+        let no_images = matches!(self.source(), Source::Cifar(None)) && !cifar::is_here();
+        let no_weights = self.features == "inception" && Inception::home().is_err();
+        let missing = [("cifar10", no_images), ("inception", no_weights)];
+        let missing: Vec<&str> = missing.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect();
+        catalogue::refuse_without(&missing)?;
+        self.judge()?;
+        Gallery::new(self.source(), self.seed).check()
+    }
+
+    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
+        let gallery = Gallery::new(self.source(), self.seed);
+        bench.plan(1 + 2 * self.methods.len() * self.dimensions.len());
+        let reference = self.judging().reference("reference", || self.judge(), &gallery, bench);
+        let reference = bench.if_finished(reference)?.unwrap_or_default();
+        let (mut cells, mut values) = (vec![], vec![]);
+        for &dimension in &self.dimensions {
+            for method in &self.methods {
+                let cell = self.cell(method, dimension);
+                let trained = cell.train(bench, &gallery, (self.seed, self.seeds));
+                let Some(trained) = bench.if_finished(trained)? else { continue };
+                let measured = self.distances(&cell, &reference, bench);
+                let Some(measured) = bench.if_finished(measured)? else { continue };
+                values.push(Value { method: method.clone(), dimension, measured });
+                cells.push((cell, trained));
+            }
+        }
+        let mut findings = self.findings(&cells, &values);
+        findings.notes.extend(gallery.notes()?);
+        Ok(findings)
+    }
+}
+
+impl Sweep {
+    fn findings(&self, cells: &[(Cell, Trained)], values: &[Value]) -> Findings {
+        let mut rows: Vec<Row> =
+            values.iter().map(|v| Row::new(&format!("FID, {}", v.title()), v.fid(), self.seeds)).collect();
+        for ours in values.iter().filter(|v| v.method == "velocity") {
+            for other in values.iter().filter(|v| v.dimension == ours.dimension && v.method != "velocity") {
+                let difference = ours.fid() - other.fid();
+                let name = format!("FID, {} minus {}", ours.title(), other.method);
+                let rule = Rule::SurelyBelow { limit: MARGIN * other.fid().mean, sigmas: SURELY };
+                let claim =
+                    format!("ours is comparable to {} or better at {} dimensions", other.method, ours.dimension);
+                rows.push(Row::new(&name, difference, self.seeds).claim(&claim, rule));
+            }
+        }
+        let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
+        let caption =
+            "Loss of encoder and decoder, means over seeds; the matching term is scaled differently in each method.";
+        let mut figures = vec![self.against_dimension(values)];
+        if values.iter().any(|v| v.measured.len() > 1) {
+            figures.push(self.along(values));
+        }
+        figures.push(Figure::new("learning", caption, curves("", &pairs)));
+        figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
+        let mut notes = vec![
+            format!(
+                "FID with the features `{}`: {} samples of each model against all test images; {} iterations with \
+                 batches of {}.",
+                self.features, self.samples, self.learning.iterations, self.learning.batch
+            ),
+            "± is the standard error over seeds.".into(),
+            "Comparable or better: worse by at most a tenth of the other's distance, beyond two standard errors."
+                .into(),
+        ];
+        notes.extend(divergences(cells));
+        Findings { rows, figures, notes }
+    }
+
+    fn against_dimension(&self, values: &[Value]) -> Figure {
+        let mut lines = Lines::new("", Axis::log("dimension of the code"), Axis::linear("Fréchet distance"));
+        for method in &self.methods {
+            let own = values.iter().filter(|v| v.method == *method);
+            lines = lines.with(Series::new(method, method).estimates(own.map(|v| (v.dimension as f64, v.fid()))));
+        }
+        let caption = "FID at the end of training against the dimension of the code; bands are 95 % intervals of the mean over seeds.";
+        Figure::new("dimension", caption, Plot::Lines(lines))
+    }
+
+    fn along(&self, values: &[Value]) -> Figure {
+        let mut lines = Lines::new("", Axis::linear("iterations"), Axis::linear("Fréchet distance"));
+        for value in values {
+            let points = value.measured.iter().map(|m| (f64::from(m.step), Fid::across(&m.distances)));
+            let series = Series::new(&value.title(), &value.method).dashed(self.dash(value.dimension));
+            lines = lines.with(series.estimates(points));
+        }
+        Figure::new("progress", "FID during training.", Plot::Lines(lines))
+    }
+}

@@ -1,0 +1,13 @@
+//! Fréchet distances between sets of pictures, in the features of a network.
+//!
+//! **Checked by** tests/fid.rs, tests/frechet.rs, tests/inception.rs, tests/lenet.rs, tests/statistics.rs.
+
+mod features;
+mod frechet;
+mod score;
+mod statistics;
+
+pub use features::{Extractor, Features, Grey, Inception, Lenet, Origin, Schooling, Thumbnail};
+pub use frechet::{Normal, Scatter};
+pub use score::{Fid, Reference};
+pub use statistics::{Gathering, Statistics};

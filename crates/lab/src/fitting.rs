@@ -1,0 +1,13 @@
+//! Fits as runs: settings from a file, a folder with everything a fit leaves behind, its report and figures.
+
+mod density_grid;
+mod folder;
+mod margins;
+mod pages;
+mod settings;
+
+pub use density_grid::DensityGrid;
+pub use folder::{FitRun, RunFolder, Summary, read_model};
+pub use margins::margin_figures;
+pub use pages::{density_figures, look, model_in_words};
+pub use settings::{DEFAULTS, defaults, settings};

@@ -1,0 +1,201 @@
+//! The report of a fit: numbers, figures, what was inferred, and warnings.
+
+use super::folder::Summary;
+use crate::data::{Factor, Layout, Provenance, is_numbered};
+use crate::plot::density::Look;
+use crate::plot::learning::Course;
+use crate::plot::{Axis, Bearings, Entry, Plot, Ranking, Scale, density, learning};
+use crate::report::{Figure, Machine, Report, Row, Timing, Versions};
+use minvel::Error;
+use minvel::density::Kind;
+use minvel::estimate::Estimate;
+use minvel::fit::{Baseline, Model};
+use minvel::manifold::Space;
+use minvel::train::Desk;
+use std::cell::RefCell;
+
+/// Samples for pair plots.
+const SAMPLES: usize = 2_000;
+
+/// How figures of this data look.
+pub fn look(data: &Provenance) -> Look {
+    let factors = data.coordinates.factors().unwrap_or_default();
+    Look {
+        title: data.file.clone(),
+        names: factors.iter().flat_map(shown).collect(),
+        earth: factors.iter().any(Factor::is_place),
+        bearings: if factors.iter().any(Factor::is_bearing) { Bearings::Compass } else { Bearings::Degrees },
+        ..Look::default()
+    }
+}
+
+/// Names of the columns whose numbers figures show of a factor; empty where they show others than the file holds.
+fn shown(factor: &Factor) -> Vec<String> {
+    let own = |count: usize| vec![String::new(); count];
+    let names = || factor.columns.iter().map(|name| if is_numbered(name) { String::new() } else { name.clone() });
+    match (factor.space, factor.layout) {
+        (Space::Sphere(2) | Space::Projective(2), Layout::LatLon) => names().rev().collect(), // longitude is drawn to the right
+        (Space::Sphere(2) | Space::Projective(2), Layout::Xyz) => own(2),
+        (Space::Sphere(1) | Space::Projective(1), Layout::Xyz) => own(1),
+        (Space::Hyperbolic(n), Layout::Hyperboloid) => own(n),
+        (Space::So3, _) => own(4),
+        _ => names().collect(),
+    }
+}
+
+/// The density with its data.
+pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Result<Vec<Figure>, Error> {
+    let rows = model.rows_of_draws(SAMPLES);
+    let draw = || model.sample(SAMPLES, model.settings().seed + 2, desk);
+    let samples = desk.stage("samples", rows, "rows", draw)?.points;
+    // After a failure come numbers that nobody sees: the figures are dropped.
+    let failed = RefCell::new(None);
+    let log_density = |points: &[f64]| {
+        let rows = points.len() / model.manifold().ambient();
+        let logs = desk.stage("figures", rows, "rows", || model.log_density(points, desk));
+        logs.unwrap_or_else(|why| {
+            failed.replace(Some(why));
+            vec![f64::NAN; rows]
+        })
+    };
+    let figures = density::figures(&**model.manifold(), &log_density, data, &samples, look);
+    failed.into_inner().map_or(Ok(figures), Err)
+}
+
+/// The density with its data, scores, and learning curves.
+pub(super) fn figures(
+    summary: &Summary,
+    model: &Model,
+    data: &[f64],
+    look: &Look,
+    desk: &Desk,
+) -> Result<Vec<Figure>, Error> {
+    let mut figures = density_figures(model, data, look, desk)?;
+    figures.push(ranking(summary));
+    figures.extend(curves(summary));
+    figures.extend(super::margins::margin_figures(&summary.data.coordinates, data));
+    Ok(figures)
+}
+
+/// What the model gains over each alternative, row by row. The uniform law is far behind wherever there is anything to
+/// learn: it does not choose the axis.
+fn ranking(summary: &Summary) -> Figure {
+    let gain = |b: &Baseline| b.difference * -1.0;
+    let entries = summary.evaluation.baselines.iter().map(|b| Entry::new(&b.name, &b.method, gain(b))).collect();
+    let close = summary.evaluation.baselines.iter().filter(|b| b.method != "uniform");
+    let ends: Vec<f64> = close.map(|b| gain(b).interval(1.96)).flat_map(|(low, high)| [low, high]).collect();
+    let (low, high) = ends.iter().filter(|x| x.is_finite()).fold((0f64, 0f64), |(l, h), x| (l.min(*x), h.max(*x)));
+    let margin = 0.08 * (high - low);
+    let x = Axis::linear("gain of the model over … (nats per held-out row; positive: the model is better)");
+    let x = if high > low { x.over(low - margin, high + margin) } else { x };
+    let caption = "Paired differences of held-out scores with 95 % intervals; the numbers have ± one \
+                   standard error. An arrow marks a difference beyond the axis.";
+    let ranking = Ranking { reference: Some(0.0), ..Ranking::new(&summary.data.file, x, entries) };
+    Figure::new("scores", caption, Plot::Ranking(ranking))
+}
+
+fn curves(summary: &Summary) -> Option<Figure> {
+    let curves = &summary.history.curves;
+    let seeds = curves.first()?.validation.len();
+    let line = |seed: usize, of: fn(&minvel::fit::Curve) -> &Vec<f64>| -> Vec<(f64, f64)> {
+        curves.iter().map(|c| (c.step as f64, of(c)[seed])).filter(|p| p.1.is_finite()).collect()
+    };
+    let course = |seed: usize| Course {
+        train: line(seed, |c| &c.train),
+        validation: line(seed, |c| &c.validation),
+        kept: summary.history.best_step.get(seed).map(|s| *s as f64),
+    };
+    let courses: Vec<Course> = (0..seeds).map(course).collect();
+    let score_course = |seed: usize| Course { train: vec![], validation: line(seed, |c| &c.score), ..course(seed) };
+    let last = |seed: &usize| curves.iter().map(|c| c.validation[*seed]).fold(f64::INFINITY, f64::min);
+    let best = (0..seeds).min_by(|a, b| last(a).total_cmp(&last(b)));
+    let objective = learning::curves("Training objective", "objective", &courses, best, Scale::Linear);
+    let score = learning::curves(
+        "Held-out score",
+        SCORE,
+        &(0..seeds).map(score_course).collect::<Vec<_>>(),
+        best,
+        Scale::Linear,
+    );
+    let plots = vec![Plot::Lines(score.level(0.0, "kernels alone")), Plot::Lines(objective)];
+    let caption = "The correction while it was trained, one curve per seed. Left: how much it changes the score of the \
+                   validation rows, at full strength; below zero it helps. Right: the objective on training and validation \
+                   rows, by which each seed chose the step it keeps.";
+    Some(Figure::new("learning", caption, Plot::Row { plots }))
+}
+
+/// What the score of a correction measures.
+const SCORE: &str = "change of validation NLL (nats)";
+
+/// What the model is made of.
+pub fn model_in_words(summary: &Summary) -> String {
+    let (centres, rows) = (summary.centres, summary.procedure.fitted_rows());
+    let part = if centres < rows { format!("{centres} of {rows} training rows") } else { format!("{centres} rows") };
+    let plain = summary.kernels.iter().any(|family| matches!(family.kind, Kind::Natural { .. }));
+    if summary.share == 0.0 {
+        return format!("{} on {part}, without correction", if plain { "a plain kernel" } else { "kernels" });
+    }
+    let Summary { share, seeds, partition, .. } = summary;
+    format!("kernels on {part}, corrected by {share} of the mean of {seeds} networks; log Z: {}", partition.method)
+}
+
+/// All of it as a report.
+pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, figures: Vec<Figure>) -> Report {
+    let evaluation = &summary.evaluation;
+    // the networks are parts of one model: errors are those of its test rows, not a scatter over seeds
+    let row = |name: &str, estimate: Estimate, unit: &str| Row::new(name, estimate, 1).unit(unit);
+    let plain = |name: &str, value: f64| Row::new(name, Estimate::exact(value), 1);
+    let score = summary.procedure.score();
+    let mut rows = vec![
+        row(score, evaluation.test_nll, "nats"),
+        row(&format!("{score} of the kernels without correction"), evaluation.kernels_nll, "nats"),
+    ];
+    for b in &evaluation.baselines {
+        rows.push(row(&format!("{score}, {}", b.name), b.nll, "nats"));
+        rows.push(row(&format!("minvel minus {}, paired", b.name), b.difference, "nats"));
+    }
+    rows.push(row("log Z", summary.log_z, "nats"));
+    if evaluation.goodness.p_value.is_finite() {
+        rows.push(plain("p-value of the kernel Stein test", evaluation.goodness.p_value));
+    }
+    rows.extend([
+        plain("rows", summary.rows as f64),
+        plain("distinct rows", summary.distinct_rows as f64),
+        plain("rows that the kernels stand on", summary.centres as f64),
+        plain("share of test rows that repeat a training row", summary.leaked_share),
+        plain("share of the correction", summary.share),
+    ]);
+    let mut notes = vec![
+        format!("Data: {}; {}.", summary.data.file, summary.data.coordinates),
+        format!("Rows: {}.", summary.procedure),
+        format!("Model: {}.", model_in_words(summary)),
+    ];
+    if summary.data.coordinates.manifold.contains("projective") {
+        notes.push(
+            "Axes: x and −x are the same point. Densities integrate to one over one half of the circle or sphere, per radian or \
+             steradian; samples give the end whose last coordinate is positive."
+                .to_string(),
+        );
+    }
+    if !summary.data.unused.is_empty() {
+        notes.push(format!("Columns not used: {}.", summary.data.unused_columns()));
+    }
+    notes.extend(summary.data.guesses.iter().map(|g| format!("Inferred: {g}.")));
+    notes.extend(summary.warnings.iter().map(|w| format!("Warning: {w}")));
+    Report {
+        experiment: format!("fit {}", summary.data.file),
+        about: format!("A normalised density on {}, learnt from data", summary.data.coordinates.manifold),
+        source: summary.data.file.clone(),
+        config,
+        quick,
+        device: summary.device.clone(),
+        seconds: summary.seconds,
+        timings: vec![Timing { name: "fit".to_string(), seconds: summary.seconds }],
+        machine: Machine::here(),
+        versions: Versions::default(),
+        revision: "unknown".to_string(),
+        rows,
+        figures,
+        notes,
+    }
+}

@@ -1,0 +1,75 @@
+//! The experiments on `minvel fit`, at settings small enough for a test. On real data: real_data/earth.rs.
+
+use crate::support::experiments::{FIT, config, entry, row, run};
+use minvel_lab::report::Row;
+
+#[test]
+fn mixtures_are_found_again_on_every_manifold_and_integrate_to_one() {
+    let changes = [FIT, "seeds=1", "points=400", "fresh=1000", "grid=60"];
+    let findings = run("recovery", "recovery", &config("recovery", &changes), 0);
+    for title in ["S²", "S¹", "T²", "R²"] {
+        let near = row(&findings, &format!("{title}: KL(truth‖model), mean"));
+        let whole = row(&findings, &format!("{title}: largest |∫q − 1|"));
+        let count = row(&findings, &format!("{title}: mixtures with KL"));
+        println!("{title}: KL {}, |∫q − 1| {}", near.value_text(), whole.value_text());
+        // A twelfth of the points and a tenth of the draws: each error is ten times what the full setting may have.
+        assert!(near.value > 0.0 && near.value < 10.0 * 0.05, "{title}: KL {}", near.value);
+        assert!(whole.value < 10.0 * 1e-3 && whole.holds.is_some(), "{title}: |∫q − 1| {}", whole.value);
+        assert!(count.holds.is_some() && count.rule.as_deref() == Some("value ≥ 1 of 1"));
+        assert!(row(&findings, &format!("{title}, mixture 1 of ")).std_error > 0.0);
+    }
+    assert_eq!(findings.figures.len(), 1);
+    assert!(findings.notes.iter().any(|note| note.contains("\"steps\":20")), "{:?}", findings.notes);
+}
+
+#[test]
+fn the_same_mixtures_are_found_again_on_any_number_of_threads() {
+    let changes = [FIT, "seeds=1", "points=200", "fresh=200", "grid=24", r#"manifolds=["sphere:1"]"#];
+    let settings = config("recovery", &changes);
+    let rows = |threads: usize| {
+        let findings = run(&format!("threads-{threads}"), "recovery", &settings, threads);
+        findings.rows.into_iter().filter(|r| !r.name.contains("seconds")).collect::<Vec<Row>>()
+    };
+    let (one, two) = (rows(1), rows(2));
+    assert_eq!(format!("{one:?}"), format!("{two:?}"));
+}
+
+#[test]
+fn few_rows_of_known_laws_integrate_to_one_and_score_as_a_kernel_density_does() {
+    let changes = [FIT, "seeds=1", "rows=[20, 60]", "split=60", "fresh=400", "grid=60", r#"manifolds=["sphere:1"]"#];
+    let findings = run("integrals", "integrals", &config("integrals", &changes), 0);
+    for claim in findings.rows.iter().filter(|row| row.claim.is_some()) {
+        println!("{}: {} ± {:.3}", claim.name, claim.value_text(), claim.std_error);
+        assert!(claim.name.contains("kernel density") || claim.holds == Some(true), "{} does not hold", claim.name);
+        // Seven data sets instead of 35: what is claimed of the mean, and four of its errors.
+        assert!(!claim.name.contains("kernel density") || claim.value < 0.02 + 4.0 * claim.std_error, "{}", claim.name);
+    }
+    let corrected = row(&findings, "share of fits with a correction").value;
+    assert!((0.0..=1.0).contains(&corrected) && findings.rows.iter().filter(|row| row.claim.is_some()).count() == 4);
+}
+
+#[test]
+fn improper_settings_are_refused_by_name() {
+    let cases = [
+        ("recovery", "manifolds=['so3']", "so3"),
+        ("recovery", "manifolds=['sphere:7']", "sphere:7"),
+        ("recovery", "manifolds=['sphere']", "manifolds"),
+        ("recovery", "manifolds=['torus:2', 'torus:2']", "twice"),
+        ("recovery", "mixtures.components=[3, 2]", "mixtures.components"),
+        ("recovery", "mixtures.deviations=[0.0, 1.0]", "mixtures.deviations"),
+        ("recovery", "points=3", "points"),
+        ("recovery", "seeds=0", "seeds"),
+        ("recovery", "fit.set=['learning.stepz=3']", "learning.steps"),
+        ("integrals", "manifolds=['torus:3']", "torus:3"),
+        ("integrals", "rows=[3]", "rows"),
+        ("earth", "sets=['moon']", "moon"),
+        ("earth", "sets=[]", "sets"),
+        ("earth", "seeds=0", "seeds"),
+        ("earth", "fit.set=['learning.rate=0']", "learning.rate"),
+    ];
+    for (name, change, named) in cases {
+        let refused = (entry(name).check)(&config(name, &[change]));
+        let message = refused.err().unwrap_or_else(|| panic!("`{change}` passed")).to_string();
+        assert!(message.contains(named), "`{change}`: {message}");
+    }
+}

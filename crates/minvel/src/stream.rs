@@ -1,0 +1,20 @@
+//! Streams of random numbers: where each draw of a program takes its numbers from.
+//!
+//! **Conventions.** A program draws numbers keyed by (seed, step, stream); two draws of one stream are the same numbers.
+
+/// A stream that belongs to draw k ≥ 1 of the sampler that was given `stream`; nests to any depth.
+///
+/// Substreams lie in 2³⁰..2³¹, apart from the small numbers a caller uses; two of N coincide with probability N²·2⁻³¹.
+pub fn substream(stream: u32, k: u32) -> u32 {
+    let mut x = stream.wrapping_mul(0x9E37_79B1) ^ k.wrapping_mul(0x85EB_CA77).rotate_left(13);
+    for (shift, factor) in [(16, 0x7FEB_352D), (15, 0x846C_A68B)] {
+        x = (x ^ x >> shift).wrapping_mul(factor);
+    }
+    1 << 30 | (x ^ x >> 16) >> 2
+}
+
+/// A stream for a name (FNV-1a, folded to 31 bits).
+pub fn named(name: &str) -> u32 {
+    let hash = name.bytes().fold(0x811C_9DC5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (hash ^ hash >> 31) & !(1 << 31)
+}

@@ -1,0 +1,262 @@
+//! Few rows: plain kernels from five rows on, scores by cross-validation, no needles.
+
+use crate::support::fits::settings;
+use minvel::Manifold;
+use minvel::density::{Bump, Density, KernelDensity, Kind, LocalKernels, LocalSettings};
+use minvel::fit::{Model, Outcome, Procedure, Trial};
+use minvel::manifold::{Space, parse};
+use minvel::train::Desk;
+use minvel_engine::random::{Key, Stream};
+use minvel_testing::within_sigma;
+use std::f64::consts::{PI, TAU};
+use std::sync::Arc;
+
+fn origin(manifold: &dyn Manifold) -> Vec<f64> {
+    let of = |s: &Space| {
+        let curved = matches!(s, Space::Sphere(_) | Space::So3);
+        (0..s.ambient()).map(|j| if curved && j == 0 { 1.0 } else { 0.0 }).collect::<Vec<f64>>()
+    };
+    manifold.spaces().unwrap().iter().flat_map(of).collect()
+}
+
+/// Points of one bump at the origin.
+fn bump(name: &str, kappa: f64, count: usize, seed: u64) -> (Arc<dyn Manifold>, Vec<f64>) {
+    let manifold = parse(name).unwrap();
+    let law = Bump::new(&*manifold).unwrap();
+    let mut stream = Stream::new(Key::new(seed, 0), 11);
+    let centre = origin(&*manifold);
+    let points = (0..count).flat_map(|_| law.sample(&centre, kappa, &mut stream)).collect();
+    (manifold, points)
+}
+
+fn outcome(manifold: &Arc<dyn Manifold>, points: &[f64], changes: &[&str]) -> Outcome {
+    Outcome::of(manifold, &settings(changes), points, &Desk::bare()).unwrap()
+}
+
+#[test]
+fn few_rows_are_scored_by_cross_validation_and_all_of_them_make_the_model() {
+    let (manifold, points) = bump("sphere:1", 3.0, 60, 1);
+    let fit = outcome(&manifold, &points, &[]);
+    assert_eq!(fit.procedure, Procedure::CrossValidation { rows: 60, folds: 10, repeats: 5, correction: Trial::None });
+    assert_eq!((fit.model.kernels().centres(), fit.model.rows(), fit.evaluation.test_rows), (60, 60, 60));
+    let text = fit.procedure.to_string();
+    for words in ["10 folds, repeated 5 times", "refitted on all 60 rows", "that of the procedure"] {
+        assert!(text.contains(words), "`{words}` is not said: {text}");
+    }
+    let names: Vec<&str> = fit.evaluation.baselines.iter().map(|b| b.method.as_str()).collect();
+    assert_eq!(names, ["uniform", "kde", "vmf-mixture"]);
+    assert!((0.0..=1.0).contains(&fit.evaluation.goodness.p_value) && fit.evaluation.goodness.points == 60);
+    assert_eq!((fit.model.share(), fit.leaked_share), (0.0, 0.0));
+    // Above the threshold rows are split as ever.
+    let fit = outcome(&manifold, &points, &["few.rows=60", "objective=none"]);
+    assert_eq!(fit.procedure, Procedure::Split { train: 48, validation: 6, test: 6 });
+    assert_eq!((fit.model.kernels().centres(), fit.evaluation.test_rows), (48, 6));
+}
+
+#[test]
+fn five_rows_are_enough_for_a_density_on_every_manifold() {
+    for (name, resolution) in
+        [("sphere:1", 400), ("sphere:2", 60), ("torus:2", 120), ("hyperbolic:2", 120), ("so3", 40)]
+    {
+        let (manifold, points) = bump(name, 5.0, 5, 2);
+        let fit = outcome(&manifold, &points, &[]);
+        assert_eq!(
+            fit.procedure,
+            Procedure::CrossValidation { rows: 5, folds: 5, repeats: 1, correction: Trial::None }
+        );
+        assert!(fit.evaluation.test_nll.std_error > 0.0 && fit.evaluation.test_nll.mean.is_finite(), "{name}");
+        let grid = manifold.grid(resolution, 9.0).unwrap();
+        let logs = fit.model.log_density(&grid.points, &Desk::bare()).unwrap();
+        let excess = grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
+        println!("{name}: ∫p − 1 = {excess:+.1e}");
+        assert!(excess.abs() < 1e-6, "{name}: {excess}");
+    }
+}
+
+/// Five or eight validation rows used to choose narrow kernels and a rough network: roses had needles.
+#[test]
+fn small_sets_of_a_smooth_law_have_no_needles() {
+    const KAPPA: f64 = 2.0;
+    let (manifold, _) = bump("sphere:1", KAPPA, 0, 0);
+    let law = Bump::new(&*manifold).unwrap();
+    let grid = manifold.grid(3600, 0.0).unwrap();
+    let highest = |logs: &[f64]| logs.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+    let truth = law.log_density(&[1.0, 0.0], &[1.0, 0.0], KAPPA);
+    let peaks = |logs: &[f64]| {
+        let n = logs.len();
+        (0..n).filter(|&i| logs[i] > logs[(i + 1) % n] && logs[i] >= logs[(i + n - 1) % n]).count()
+    };
+    for (rows, seed) in [(10, 1), (20, 2), (20, 3), (30, 4), (30, 5), (50, 6), (50, 7), (100, 8)] {
+        let (_, points) = bump("sphere:1", KAPPA, rows, seed);
+        let model = Model::of_few(&manifold, &settings(&[]), &points, &Desk::bare()).unwrap();
+        let logs = model.log_density(&grid.points, &Desk::bare()).unwrap();
+        println!("{rows} rows: highest {:+.2} above the truth, {} peaks", highest(&logs) - truth, peaks(&logs));
+        assert!(highest(&logs) - truth < 3f64.ln() && peaks(&logs) <= 1 + rows / 8, "{rows} rows, seed {seed}");
+        let needles = KernelDensity::new(law.clone(), &points, 1e4, 0.01)
+            .log_density(&grid.points, &Desk::of_threads(1))
+            .unwrap();
+        assert!(highest(&needles) - truth > 3f64.ln() && peaks(&needles) > 1 + rows / 8, "no power");
+    }
+}
+
+/// Rounded data have repeats, for which the likelihood grows without bound in the sharpness of kernels.
+#[test]
+fn repeats_do_not_sharpen_plain_kernels() {
+    let (manifold, points) = bump("sphere:1", 3.0, 100, 3);
+    let rounded: Vec<f64> = points
+        .chunks(2)
+        .flat_map(|p| {
+            let angle = (p[1].atan2(p[0]) / (PI / 18.0)).round() * (PI / 18.0);
+            [angle.cos(), angle.sin()]
+        })
+        .collect();
+    let kappa = |points: &[f64]| {
+        let plain = LocalKernels::plain(&*manifold, points, &Desk::of_threads(1)).unwrap().density;
+        plain
+            .families()
+            .iter()
+            .find_map(|f| if let Kind::Natural { kappa } = f.kind { Some(kappa) } else { None })
+            .unwrap()
+    };
+    let (smooth, coarse) = (kappa(&points), kappa(&rounded));
+    let (_, naive) = KernelDensity::cross_validated(
+        Bump::new(&*manifold).unwrap(),
+        &rounded,
+        None,
+        &Default::default(),
+        &Desk::bare(),
+    )
+    .unwrap();
+    println!(
+        "κ {smooth:.1} of the angles, {coarse:.1} of rounded ones, {:.1} if repeats are not left out",
+        naive.kappa
+    );
+    assert!(coarse < 4.0 * smooth && naive.kappa > 100.0 * smooth);
+}
+
+#[test]
+fn local_kernels_are_used_where_they_are_clearly_better_and_not_elsewhere() {
+    let plain = |model: &Model| model.kernels().families().iter().any(|f| matches!(f.kind, Kind::Natural { .. }));
+    for seed in 1..=5 {
+        let (manifold, points) = bump("euclidean:2", 1.0, 150, seed);
+        let model = Model::of_few(&manifold, &settings(&[]), &points, &Desk::bare()).unwrap();
+        assert!(plain(&model), "seed {seed}: one normal law needs no more than plain kernels");
+    }
+    // A thin ring and a wide cloud: no single width suits both.
+    let mut stream = Stream::new(Key::new(5, 0), 0);
+    let ring = (0..400).flat_map(|i| {
+        let angle = TAU * stream.uniform();
+        let radius = if i % 4 == 0 { 30.0 * stream.normal() } else { 1.0 + 0.01 * stream.normal() };
+        [radius * angle.cos(), radius * angle.sin()]
+    });
+    let ring: Vec<f64> = ring.collect();
+    let model = Model::of_few(&parse("euclidean:2").unwrap(), &settings(&[]), &ring, &Desk::bare()).unwrap();
+    assert!(!plain(&model), "local kernels are better here");
+}
+
+#[test]
+fn a_correction_of_few_rows_is_tried_and_resumes_to_the_same_bits() {
+    // Kernels that are much too wide for the law: the correction has something to do.
+    let (manifold, points) = bump("sphere:2", 60.0, 300, 4);
+    let wide = [
+        "kernels.neighbours=[60.0]",
+        "kernels.factors=[2.0]",
+        "kernels.widths=0",
+        "network.waves=0",
+        "objective=likelihood",
+        "learning.steps=60",
+        "learning.rate=1e-2",
+        "few.folds=3",
+        "few.correction=100",
+    ];
+    let one = outcome(&manifold, &points, &wide);
+    let two = outcome(&manifold, &points, &wide);
+    let fresh = bump("sphere:2", 60.0, 50, 9).1;
+    let logs = |fit: &Outcome| fit.model.log_density(&fresh, &Desk::bare()).unwrap();
+    assert_eq!(logs(&one), logs(&two));
+    assert_eq!(format!("{:?}", one.evaluation), format!("{:?}", two.evaluation));
+    println!("t = {}, NLL {}", one.model.share(), one.evaluation.test_nll);
+}
+
+/// Natural kernels of any width are normalised, are drawn from, and have the slope that they have.
+#[test]
+fn natural_kernels_are_densities_with_draws_and_slopes() {
+    let cases = [
+        ("sphere:1", 2000),
+        ("sphere:2", 120),
+        ("torus:2", 150),
+        ("euclidean:2", 200),
+        ("hyperbolic:2", 200),
+        ("so3", 60),
+        ("product(sphere:1,euclidean:1)", 250),
+    ];
+    for (name, resolution) in cases {
+        for kappa in [0.3, 20.0] {
+            let (manifold, points) = bump(name, kappa, 12, 6);
+            let density = LocalKernels::plain(&*manifold, &points, &Desk::of_threads(1)).unwrap().density;
+            let grid = manifold.grid(resolution, 12.0).unwrap();
+            let logs = density.log_density_of(&grid.points, &Desk::of_threads(2)).unwrap();
+            let over = |of: &dyn Fn(f64) -> f64| {
+                logs.iter().zip(&grid.weights).map(|(l, w)| w * l.exp() * of(*l)).sum::<f64>()
+            };
+            let excess = over(&|_| 1.0) - 1.0;
+            println!("{name}, κ about {kappa}: ∫ − 1 = {excess:+.1e}");
+            assert!(excess.abs() < 1e-6, "{name}: {excess}");
+            let drawn = density.log_density_of(&density.sample(4000, 1), &Desk::of_threads(2)).unwrap();
+            assert!(within_sigma(&format!("{name}: E log p"), &drawn, over(&|l| l), 4.0), "{name}");
+            slopes_agree(name, &*manifold, &density, &points);
+        }
+    }
+}
+
+/// d/dt log p along geodesics, against the derivative in coordinates.
+fn slopes_agree(name: &str, manifold: &dyn Manifold, density: &LocalKernels, points: &[f64]) {
+    const STEP: f64 = 1e-4;
+    let (m, n) = (manifold.ambient(), manifold.dim());
+    for x in density.sample(5, 3).chunks(m).chain([&points[..m]]) {
+        let derivative = density.derivative(x, &Desk::of_threads(1)).unwrap();
+        for j in 0..n {
+            let at = |t: f64| {
+                let (mut y, mut from, mut start) = (vec![0.0; m], 0, 0);
+                let v: Vec<f64> = (0..n).map(|k| if k == j { t } else { 0.0 }).collect();
+                for s in manifold.spaces().unwrap() {
+                    let own = start..start + s.ambient();
+                    s.from_normal(&x[own.clone()], &v[from..from + s.dim()], &mut y[own]);
+                    (from, start) = (from + s.dim(), start + s.ambient());
+                }
+                // Of a rotation's two quaternions, the one nearer to x.
+                if name == "so3" && x.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>() < 0.0 {
+                    y.iter_mut().for_each(|y| *y = -*y);
+                }
+                y
+            };
+            let (up, down) = (at(STEP), at(-STEP));
+            let log = |y: &[f64]| density.log_density_of(y, &Desk::of_threads(1)).unwrap()[0];
+            let expected = (log(&up) - log(&down)) / (2.0 * STEP);
+            let along = |k: usize| (up[k] - down[k] + TAU * ((down[k] - up[k]) / TAU).round()) / (2.0 * STEP);
+            let got: f64 = (0..m).map(|k| derivative[k] * along(k)).sum();
+            let allowed = 1e-5 * (1.0 + expected.abs());
+            assert!((got - expected).abs() < allowed, "{name}: slope {got}, not {expected}");
+            assert!((1.1 * got - expected).abs() > allowed || expected.abs() < 1e-3, "no power");
+        }
+    }
+}
+
+#[test]
+fn plain_kernels_say_of_each_point_what_the_others_say() {
+    let (manifold, points) = bump("euclidean:2", 1.0, 40, 7);
+    let fit = LocalKernels::plain(&*manifold, &points, &Desk::of_threads(1)).unwrap();
+    for i in [0, 13, 39] {
+        let others: Vec<f64> = [&points[..2 * i], &points[2 * i + 2..]].concat();
+        let Kind::Natural { kappa } = fit.density.families()[0].kind else { panic!("a natural kernel") };
+        let expected = KernelDensity::new(Bump::new(&*manifold).unwrap(), &others, kappa, 0.0);
+        let expected = expected.log_density(&points[2 * i..][..2], &Desk::of_threads(1)).unwrap()[0];
+        assert!(
+            (fit.held_out[i] - expected).abs() < 1e-12 * (1.0 + expected.abs()),
+            "{} not {expected}",
+            fit.held_out[i]
+        );
+    }
+    let whole = LocalSettings::default().fit(&*manifold, &points, 1, &Desk::of_threads(1), false).unwrap();
+    assert_eq!(whole.held_out.len(), fit.held_out.len());
+}

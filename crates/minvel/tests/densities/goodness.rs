@@ -1,0 +1,180 @@
+//! The kernel Stein test: mean zero under the model, uniform p-values, power.
+
+use crate::support::geometry::wave;
+use minvel::density::{Bump, SteinKernel, TestPlan, goodness_of_fit};
+use minvel::manifold::{Space, parse};
+use minvel::train::Desk;
+use minvel_engine::random::{Key, Stream};
+use minvel_engine::{Graph, grad};
+
+/// log p = wave − base energy, unnormalised, and its Riemannian gradient, at given points.
+fn model(name: &str, points: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let manifold = parse(name).unwrap();
+    let g = Graph::new();
+    let x = g.input_rows("x", points.len() / manifold.ambient(), [manifold.ambient()]);
+    let log_p = wave(&*manifold, x, 0.7) - manifold.base_energy(x);
+    let score = manifold.gradient(x, grad(log_p, &[x])[0]);
+    let mut values = crate::support::values(&[log_p, score], &[("x", points)], 0);
+    let score = values.pop().unwrap();
+    (values.pop().unwrap(), score)
+}
+
+#[test]
+fn the_stein_kernel_has_mean_zero_under_the_model() {
+    let cases = [
+        ("sphere:1", 60),
+        ("sphere:2", 50),
+        ("sphere:3", 40),
+        ("projective:1", 60),
+        ("projective:2", 50),
+        ("projective:3", 40),
+        ("torus:1", 60),
+        ("torus:2", 60),
+        ("euclidean:2", 150),
+        ("hyperbolic:1", 200),
+        ("hyperbolic:2", 120),
+        ("hyperbolic:3", 60),
+        ("so3", 40),
+        ("product(sphere:1,torus:1)", 60),
+        ("product(hyperbolic:1,euclidean:1)", 150),
+    ];
+    for (name, resolution) in cases {
+        let manifold = parse(name).unwrap();
+        let (m, grid) = (manifold.ambient(), manifold.grid(resolution, 9.0).unwrap());
+        let (log_p, scores) = model(name, &grid.points);
+        let kernel = SteinKernel::new(&*manifold, 1.3).unwrap();
+        // E h(x, y) over its typical size.
+        let bias = |y: usize, sign: f64| {
+            let at = |i: usize| {
+                let score: Vec<f64> = scores[i * m..(i + 1) * m].iter().map(|s| sign * s).collect();
+                kernel.point(&grid.points[i * m..(i + 1) * m], &score)
+            };
+            let y = at(y);
+            let terms: Vec<f64> =
+                (0..log_p.len()).map(|i| grid.weights[i] * log_p[i].exp() * kernel.value(&at(i), &y)).collect();
+            minvel_testing::sum(&terms) / terms.iter().map(|t| t.abs()).sum::<f64>()
+        };
+        // A likely place, so that the model is seen.
+        let likely = (0..log_p.len()).max_by(|a, b| log_p[*a].total_cmp(&log_p[*b])).unwrap();
+        for y in [likely, log_p.len() / 3] {
+            println!("{name}: {:.1e}, with the wrong sign {:.1e}", bias(y, 1.0), bias(y, -1.0));
+            assert!(bias(y, 1.0).abs() < 1e8 * f64::EPSILON, "{name}: E h = {:.1e} of its size", bias(y, 1.0));
+            assert!(bias(y, -1.0).abs() > 1e-3, "{name}: a score of the wrong sign goes unnoticed");
+        }
+    }
+}
+
+#[test]
+fn the_stein_kernel_is_symmetric_and_positive() {
+    for name in ["sphere:2", "projective:2", "torus:2", "hyperbolic:2", "so3", "product(sphere:2,euclidean:1)"] {
+        let manifold = parse(name).unwrap();
+        let bump = Bump::new(&*manifold).unwrap();
+        let (points, _) = sample(&bump, 2.0, 40, 5);
+        let (_, scores) = model(name, &points);
+        let kernel = SteinKernel::new(&*manifold, 0.8).unwrap();
+        let m = manifold.ambient();
+        let all: Vec<_> = points.chunks(m).zip(scores.chunks(m)).map(|(x, s)| kernel.point(x, s)).collect();
+        let gram: Vec<f64> = all.iter().flat_map(|x| all.iter().map(|y| kernel.value(x, y))).collect();
+        let values = minvel::special::Eigen::new(&gram, 40).values; // panics if not symmetric
+        let (least, most) = values.iter().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(*v), b.max(*v)));
+        assert!(least > -1e3 * f64::EPSILON * most, "{name}: eigenvalues from {least} to {most}");
+    }
+}
+
+fn origin(bump: &Bump) -> Vec<f64> {
+    let part = |space: &Space| {
+        let first = if matches!(space, Space::Sphere(_) | Space::Projective(_) | Space::So3) { 1.0 } else { 0.0 };
+        [vec![first], vec![0.0; space.ambient() - 1]].concat()
+    };
+    bump.spaces().iter().flat_map(part).collect()
+}
+
+/// Points of the bump at the origin and their scores κ grad t, by the engine's side of the manifolds.
+fn sample(bump: &Bump, kappa: f64, count: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
+    let c = origin(bump);
+    let mut stream = Stream::new(Key::new(seed, 0), 9);
+    let points: Vec<f64> = (0..count).flat_map(|_| bump.sample(&c, kappa, &mut stream)).collect();
+    let mut scores = vec![];
+    for x in points.chunks(bump.ambient()) {
+        let mut start = 0;
+        for space in bump.spaces() {
+            let (x, c) = (&x[start..start + space.ambient()], &c[start..start + space.ambient()]);
+            start += space.ambient();
+            let inner: f64 = x.iter().zip(c).map(|(x, c)| x * c).sum();
+
+            let score = |(x, c): (&f64, &f64)| match space {
+                Space::Euclidean(_) => c - x,
+                Space::Torus(_) => (c - x).sin(),
+                Space::Sphere(_) => c - inner * x,
+                // t = −2r²/(1−r²), and (1−r²)²/4 is the inverse metric.
+                Space::Hyperbolic(_) => -x,
+                Space::Projective(_) => 2.0 * inner * (c - inner * x),
+                Space::So3 => 0.25 * 2.0 * inner * (c - inner * x),
+            };
+            scores.extend(x.iter().zip(c).map(score).map(|s| kappa * s));
+        }
+    }
+    (points, scores)
+}
+
+/// √N sup|F_N − F| against the uniform law.
+fn kolmogorov(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = values.len() as f64;
+    let gap = |(i, p): (usize, &f64)| (p - i as f64 / n).abs().max(((i + 1) as f64 / n - p).abs());
+    values.iter().enumerate().map(gap).fold(0.0, f64::max) * n.sqrt()
+}
+
+/// p-values of tests of `count` points each, with scores of the model times `factor`.
+fn p_values(name: &str, count: usize, repeats: u64, factor: f64) -> Vec<f64> {
+    let manifold = parse(name).unwrap();
+    let bump = Bump::new(&*manifold).unwrap();
+    let test = |seed: u64| {
+        let (points, mut scores) = sample(&bump, 4.0, count, 100 + seed);
+        scores.iter_mut().for_each(|s| *s *= factor);
+        let plan = TestPlan { resamples: 199, seed, points: 1000 };
+        goodness_of_fit(&*manifold, &points, &scores, &plan, &Desk::of_threads(1)).unwrap().p_value
+    };
+    (0..repeats).map(test).collect()
+}
+
+const NAMES: [&str; 7] =
+    ["sphere:2", "projective:2", "torus:2", "euclidean:2", "hyperbolic:2", "so3", "product(sphere:1,euclidean:1)"];
+
+#[test]
+fn p_values_are_uniform_under_the_model() {
+    for name in NAMES {
+        let distance = kolmogorov(p_values(name, 80, 250, 1.0));
+        // P(√N D > 1.95) = 10⁻³; the law of p-values at 80 points is uniform up to some percent.
+        println!("{name}: √N D = {distance:.2}");
+        assert!(distance < 1.95, "{name}: √N D = {distance}");
+    }
+}
+
+#[test]
+fn a_model_of_another_width_is_rejected() {
+    for name in NAMES {
+        for factor in [0.5, 1.8] {
+            let values = p_values(name, 200, 20, factor);
+            let rejected = values.iter().filter(|p| **p <= 0.05).count();
+            println!("{name}, κ × {factor}: {rejected} of 20 rejected");
+            // Under the model itself that many have probability 3·10⁻⁵.
+            assert!(rejected >= 7, "{name}: a model with κ × {factor} is rejected only {rejected} times of 20");
+        }
+    }
+}
+
+#[test]
+fn large_sets_are_thinned_and_bad_scores_refused() {
+    let manifold = parse("euclidean:1").unwrap();
+    let (points, mut scores) = sample(&Bump::new(&*manifold).unwrap(), 1.0, 500, 1);
+    let plan = TestPlan { points: 100, resamples: 99, ..TestPlan::default() };
+    let outcome = goodness_of_fit(&*manifold, &points, &scores, &plan, &Desk::of_threads(1)).unwrap();
+    assert_eq!(
+        (outcome.points, outcome),
+        (100, goodness_of_fit(&*manifold, &points, &scores, &plan, &Desk::of_threads(2)).unwrap())
+    );
+    scores.fill(f64::NAN);
+    assert!(goodness_of_fit(&*manifold, &points, &scores, &plan, &Desk::of_threads(1)).is_err());
+    assert!(goodness_of_fit(&*manifold, &points[..1], &[0.0], &plan, &Desk::of_threads(1)).is_err());
+}

@@ -1,0 +1,11 @@
+//! Densities and fits: kernels, mixtures, few rows, integrals, goodness of fit.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod density;
+mod density_fit;
+mod few;
+mod goodness;
+mod integrals;
+mod local_kernels;
