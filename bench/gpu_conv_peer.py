@@ -1,6 +1,6 @@
 """The training step of the convolutional auto-encoder of CIFAR-10 in PyTorch on a GPU: one line of JSON for each method.
 
-Statement    One whole step of METHODS 4.8 with codes on the 32-dimensional sphere, as crates/minvel/examples/bench_conv.rs has
+Statement    One whole step of docs/math §4.8 with codes on the 32-dimensional sphere, as crates/minvel/examples/bench_conv.rs has
              it: minibatch of bytes/128 - 1 with uniform noise between bytes; encoder and decoder descend the sum of squares plus
              ten times the pull; then what pulls (`velocity`: the energy, by minimum velocity in stereographic charts with the adaptive
              step; `adversarial`: the critic; `discrepancy`: nothing) descends its own loss on codes of the new encoder.

@@ -52,7 +52,7 @@ fn follows(rule: Rule, ulps: f64, mut recursion: impl FnMut(i32, f64, f64) -> f6
 }
 
 #[test]
-fn rmsprop_of_tensorflow_gives_its_known_numbers() {
+fn fact_54_rmsprop_of_tensorflow_gives_its_known_numbers() {
     let known = [-0.000519875245, -0.000301201308, -0.000416376125];
     for (got, known) in path(Optimiser::rmsprop_tf(1e-3), 0.0, &[0.5, -0.2, 0.1]).into_iter().zip(known) {
         assert!(as_printed(got, known, 1e-12), "{got} and not {known}");

@@ -1,5 +1,5 @@
-//! Our side of `bench/compare-conv`: times the training step of the convolutional auto-encoder of CIFAR-10 (METHODS 4.8, codes on
-//! the 32-dimensional sphere), one line of JSON for each method.
+//! Our side of `bench/compare-conv`: times the training step of the convolutional auto-encoder of CIFAR-10 (docs/math §4.8, codes
+//! on the 32-dimensional sphere), one line of JSON for each method.
 //!
 //! `bench_conv [--device cuda:0] [--precision f32|tf32] [--batch 128] [--seeds 1] [--seconds 1] [--profile yes] METHOD…` with methods
 //! `velocity`, `adversarial` and `discrepancy`; or with `--source FOLDER` it writes the kernels, without a GPU.

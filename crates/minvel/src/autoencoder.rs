@@ -2,7 +2,7 @@
 //!
 //! **Statement.** p(x) = ∫ p(x|z) p(z) dz; −log p(x) ≤ E_q[−log p(x|z)] + KL(q(z|x)‖p(z)) for any q. The prior p(z) is the
 //! base law of the latent manifold (normal; uniform where it is compact; wrapped normal in hyperbolic space).
-//! **Source.** METHODS 3.7, 4.0, 4.6–4.9; kingma2014vae, tolstikhin2018wae, davidson2018hyperspherical, wang2020mvl.
+//! **Source.** docs/math §3.7, §4.0, §4.6–§4.9; kingma2014vae, tolstikhin2018wae, davidson2018hyperspherical, wang2020mvl.
 //! **Conventions.** Images are rows of intensities in [0, 1]; what networks see of them is said by the [`Likelihood`].
 //! Networks are fed features of the code ([`latent_features`](crate::network::latent_features)): angles as cos and sin, unit vectors times √m. Variables are named `encoder/…`, `decoder/…`, and `energy/…` or
 //! `critic/…` for what is learnt beside them.

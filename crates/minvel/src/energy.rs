@@ -2,7 +2,7 @@
 //!
 //! **Statement.** p = e^{−E}/Z, Z = ∫ e^{−E} dvol. Closed forms know log Z, can be sampled exactly and know
 //! I(p) = E‖grad E‖² (so that min L = −I(p)); networks have parameters and know none of these.
-//! **Source.** METHODS 0, 4.0, 4.1. **Conventions.** Points are in the coordinates of [`crate::manifold`].
+//! **Source.** docs/math §0, §4.0, §4.1. **Conventions.** Points are in the coordinates of [`crate::manifold`].
 //! **Checked by** tests/energy_laws.rs (one suite over every energy: gradient, normalisation by quadrature, samples,
 //! parameters), tests/energy_facts.rs.
 

@@ -1,7 +1,7 @@
 //! Flows: one step of a dynamics that carries any law of points towards the model's.
 //!
 //! **Statement.** x⁻ = x + ε·drift(x) + u with u = √(2ε)·z (the flow of KL(·‖q^τ) followed for a time ε).
-//! **Source.** wang2020mvl section 2; METHODS 1.1, 2.5–2.9.
+//! **Source.** wang2020mvl section 2; docs/math §1.1, §2.5–§2.9.
 //! **Conventions.** q ∝ e^{−E}; `temper` τ: the step targets q^τ (½ when learning, 1 when sampling); z has E zzᵀ = I.
 //! A step is a value ([`Displacement`]) that knows how far it goes, so that differences along it need not cancel.
 //! **Error.** One step of Euler–Maruyama: E f(x⁻) is right to O(ε²).
@@ -166,7 +166,7 @@ pub struct Pace<'g> {
     pub step: Expr<'g>,
     /// τ: the step targets q^τ.
     pub temper: f64,
-    /// Whether ε is divided by max(1, N_i), where N_i tells how steep the energy is at row i (METHODS 1.6).
+    /// Whether ε is divided by max(1, N_i), where N_i tells how steep the energy is at row i (docs/math §1.6).
     pub adaptive: bool,
 }
 
@@ -176,7 +176,7 @@ impl<'g> Pace<'g> {
         Pace { step, temper: 1.0, adaptive: false }
     }
 
-    /// Steps of the same size towards q^{1/2}: the tempering that makes the loss proper (METHODS 1.1).
+    /// Steps of the same size towards q^{1/2}: the tempering that makes the loss proper (docs/math §1.1).
     pub fn learning(step: Expr<'g>) -> Self {
         Pace { step, temper: 0.5, adaptive: false }
     }

@@ -8,9 +8,8 @@
 //! an argument (a stream of the program); all formulas are expressions of [`minvel_engine`], so they can be
 //! differentiated, compiled and run for many replicas at once.
 //!
-//! Sources are keys of `docs/bibliography.bib`. `METHODS 4.7` and `F12` are sections and facts of the project's own list of
-//! formulas, which is kept beside the repository; what is used of it is written out where it is cited, and facts are stated
-//! by the tests that check them.
+//! Sources are keys of `docs/bibliography.bib`, or sections and facts of `docs/math`: `§4.7` is in its chapter 4, `F12` and
+//! erratum `P5` are rows of its tables, and the test of `F12` is named `fact_12_…`.
 
 pub mod autoencoder;
 pub mod density;

@@ -1,7 +1,7 @@
 //! Matching: what pulls the law of codes to the prior.
 //!
 //! **Statement.** The auto-encoder minimises reconstruction + λ·pull(codes); what the pull has learnt is learnt in
-//! alternation, on codes held fixed. **Source.** METHODS 4.0, 4.7, 4.10; tolstikhin2018wae, wang2020mvl.
+//! alternation, on codes held fixed. **Source.** docs/math §4.0, §4.7, §4.10; tolstikhin2018wae, wang2020mvl.
 //! **Conventions.** The prior is the base law of the latent manifold. A pull is a scalar whose gradient goes through the
 //! codes; parameters of the match are constants in it because nobody differentiates by them there.
 //! **Checked by** tests/matching.rs, tests/matching_facts.rs (F55).

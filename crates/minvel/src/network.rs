@@ -3,11 +3,11 @@
 //! **Statement.** ψ(x) = A_L h_L, h_{k+1} = φ(A_k h_k), h_0 = x, each A a [`Layer`] with weights W and biases b. With spectral
 //! normalisation hidden weights are W/σ, σ = v W uᵀ, v = uWᵀ/|·|, u⁺ = vW/|·| (one power iteration per step, u and v constant in
 //! differentiation, u⁺ kept).
-//! **Source.** METHODS 4.0; glorot2010, miyato2018spectral.
+//! **Source.** docs/math §4.0; glorot2010, miyato2018spectral.
 //! **Conventions.** For σ, W is `[inputs of an output, channels]`; names are `name/w0`, `name/b0`, …, `name/u0` for the power
 //! iteration.
 //! **Error.** σ converges to the largest singular value like (σ₂/σ₁)^{2·steps}. **Checked by** tests/energy_laws.rs
-//! (F56, gradients, parameter counts), tests/energy_facts.rs (section 7), tests/convolution.rs.
+//! (F56, gradients, parameter counts), tests/energy_facts.rs (docs/math §7), tests/convolution.rs.
 
 mod features;
 mod layer;
@@ -34,7 +34,7 @@ pub enum Activation {
     /// h for h > 0, else eʰ − 1.
     Elu,
     /// max(h, 0). Not for energies: ∇E jumps, and the singular part of ΔE is seen differently by SM, SSM, DSM and MVL
-    /// (METHODS 2.13).
+    /// (docs/math §2.13).
     Relu,
     /// sin h.
     Sin,

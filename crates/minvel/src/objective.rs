@@ -1,7 +1,7 @@
 //! Objectives: what is minimised so that a model q ∝ e^{−E} becomes the law p of the data.
 //!
 //! **Statement.** L(θ) = E_p[|∇E|² − 2ΔE] = 2J(θ) = 2D_F(p‖q) − I(p), or an estimate of it that needs less.
-//! **Source.** hyvarinen2005; wang2020mvl; METHODS 1.1, 2.
+//! **Source.** hyvarinen2005; wang2020mvl; docs/math §1.1, §2.
 //! **Conventions.** All are minimised. A loss is an expression: its `grad` in θ is the exact gradient of the value
 //! ([`Contrastive`] alone has a gradient without a value). Expected values are [`Objective::scale`]·J plus a constant.
 //! **Error.** Bias O(ε) where there is a step ε; the variance stays bounded as ε → 0 with a [`Reduction`] only:

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** x' ~ K(x, ·) with ∫ q(x)K(x, ·) dx = q: exactly where a Metropolis test corrects the step, to O(ε)
 //! where a flow is merely repeated.
-//! **Source.** METHODS 2.7–2.9, 3, 4.6; roberts1996langevin, byrne2013geodesic.
+//! **Source.** docs/math §2.7–§2.9, §3, §4.6; roberts1996langevin, byrne2013geodesic.
 //! **Conventions.** Each row is a chain. A step is a pure function of the state ([`Spot`]) and of the clock's random
 //! numbers; it returns the new state and its acceptance. τ = 1: q itself is targeted.
 //! **Error.** That of each sampler; states that are not finite are reported ([`ChainDivergence`]), never passed on.

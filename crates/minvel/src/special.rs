@@ -1,7 +1,7 @@
 //! Special functions in f64: what partition functions, moments and p-values of our closed forms are made of.
 //!
 //! **Statement.** Each function says its own; arguments and values are plain numbers, computed on the host.
-//! **Source.** METHODS 5; DLMF. **Conventions.** m is the number of coordinates of a point on S^{m−1}; orders of Bessel
+//! **Source.** docs/math §5; DLMF. **Conventions.** m is the number of coordinates of a point on S^{m−1}; orders of Bessel
 //! functions are real and ≥ 0; what would overflow is given as its logarithm.
 //! **Error.** A few rounding errors of the result, or, for a logarithm that is a difference of larger terms, of the
 //! largest of them. **Checked by** tests/energy_facts.rs (F42, F43, F46), tests/special.rs.

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** At the scale of J, for an energy learnt from the banana: without control variate Var MVL ~ (2/ε)E|∇E|²
 //! and Var DSM ~ d/2ε²; with it both tend to Var SSM-VR; the squared bias is O(ε²).
-//! **Source.** wang2020mvl Figure 1; METHODS 1.3, 2.3, 4.2, 8.
+//! **Source.** wang2020mvl Figure 1; docs/math §1.3, §2.3, §4.2, §8.
 //! **Conventions.** f64 throughout, since at ε = 10⁻⁵ the bias is some 10⁻⁶ of a sample, and f32 makes errors of
 //! 10⁻⁷/√ε even with exact differences; what rounding to f32 does is measured apart.
 //! **Checked by** its own claims, tests/experiment_planar.rs.

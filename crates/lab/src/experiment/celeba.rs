@@ -1,6 +1,6 @@
 //! Wasserstein auto-encoders of faces, or of any folder of pictures: velocity and adversarial matching.
 //!
-//! **Source.** wang2020mvl; METHODS 4.9. **Conventions.** Pictures are cut square in the middle and scaled; in the
+//! **Source.** wang2020mvl; docs/math §4.9. **Conventions.** Pictures are cut square in the middle and scaled; in the
 //! order of their paths the first are learnt from and the last are tested with. Energy and critic are normalised spectrally.
 //! **Checked by** tests/experiment_cifar.rs.
 

@@ -1,7 +1,7 @@
 //! Wasserstein auto-encoders of photographs with convolutional networks and spherical codes of several dimensions.
 //!
 //! **Statement.** Fréchet distance between features of samples and of test images, against the dimension of the code, along the
-//! training and at its end. **Source.** wang2020mvl; METHODS 4.8, 4.9. **Conventions.** Features are the 2048 of
+//! training and at its end. **Source.** wang2020mvl; docs/math §4.8, §4.9. **Conventions.** Features are the 2048 of
 //! Inception; all test images are the reference, where the paper's code leaves out the last 16 of 10 000.
 //! **Error.** ± is over seeds; the bias of so many samples is the same for all.
 //! **Checked by** its own claims, tests/experiment_cifar.rs.

@@ -1,7 +1,7 @@
 //! Densities of directions, on the circle and on the sphere, learnt from samples and compared with the truth.
 //!
 //! **Statement.** min_θ E_p L̂(θ)/2 for E_θ(y) = ⟨y, ψ_θ(y)⟩ by Riemannian Langevin steps; L/2 + I(p)/2 = D_F(p‖q) → 0.
-//! **Source.** wang2020mvl, section on manifolds; METHODS 4.4, 4.5, 8; errata P5, P16–P18.
+//! **Source.** wang2020mvl, section on manifolds; docs/math §4.4, §4.5, §8; errata P5, P16–P18.
 //! **Conventions.** Settings `notebook` (the paper's code: fresh samples), `paper` (its text: fixed samples) and `printed`
 //! (its formula: other concentrations). The loss has the scale of J. Numbers are those of the last iterate; those of the
 //! averaged weights, our addition, stand apart.

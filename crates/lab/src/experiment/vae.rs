@@ -1,7 +1,7 @@
 //! Variational auto-encoders of binarised digits with Euclidean and spherical codes: the paper's first table.
 //!
 //! **Statement.** −log p(x) of test digits by annealing, for explicit and implicit posteriors, on Rⁿ and Sⁿ.
-//! **Source.** wang2020mvl table 1; METHODS 4.6, 5. **Conventions.** Two tables: `corrected` (tanh everywhere, exact von
+//! **Source.** wang2020mvl table 1; docs/math §4.6, §5. **Conventions.** Two tables: `corrected` (tanh everywhere, exact von
 //! Mises–Fisher sampler with unbiased gradients, charts that do not depend on the state in annealing) and `replicate`
 //! (explicit posteriors with ReLU, the official sampler, gradients and annealing).
 //! **Error.** ± is over seeds; all seeds and cells see the same test digits.

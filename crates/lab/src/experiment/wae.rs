@@ -1,7 +1,7 @@
 //! Wasserstein auto-encoders of digits: velocity, adversarial and MMD matching, Euclidean and spherical codes.
 //!
 //! **Statement.** Fréchet distance between features of 10 000 samples and of the 10 000 test digits, binarised.
-//! **Source.** wang2020mvl table 2; METHODS 4.7. **Conventions.** Features are the 512 of a LeNet that is trained first, as
+//! **Source.** wang2020mvl table 2; docs/math §4.7. **Conventions.** Features are the 512 of a LeNet that is trained first, as
 //! the paper's code did, and the 2048 of Inception: values compare within one network only.
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/experiment_digits.rs.

@@ -1,7 +1,7 @@
 //! The Fréchet distance of normal laws: how far two clouds of features are apart.
 //!
 //! **Statement.** d² = |μ₁ − μ₂|² + tr(Σ₁ + Σ₂ − 2(Σ₁Σ₂)^½), and with Σ_i = L_iL_iᵀ tr (Σ₁Σ₂)^½ = Σσ(L₁ᵀL₂), the sum of
-//! singular values. **Source.** dowson1982frechet; heusel2017fid for its use on features; METHODS 6.F.
+//! singular values. **Source.** dowson1982frechet; heusel2017fid for its use on features; docs/math §6.F.
 //! **Conventions.** What is returned is d², as FID always is. Covariances have the divisor N − 1.
 //! **Error.** None beyond rounding, also where covariances have no full rank (fewer samples than features): the root of
 //! Σ₁Σ₂ is never formed, so that nothing has to be added to a diagonal. Of samples, d² is biased upwards by about

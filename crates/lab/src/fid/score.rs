@@ -1,7 +1,7 @@
 //! FID: the Fréchet distance between the features of samples and of real images.
 //!
 //! **Statement.** FID = d²(N(μ_r, Σ_r), N(μ_s, Σ_s)) of features of reference images and of samples ([`Normal::frechet`]).
-//! **Source.** heusel2017fid; METHODS 4.7. **Conventions.** Images are intensities in [0, 1]. Reference and samples are
+//! **Source.** heusel2017fid; docs/math §4.7. **Conventions.** Images are intensities in [0, 1]. Reference and samples are
 //! drawn binary, where the network does that, by different streams of one seed.
 //! **Error.** Biased upwards by O(d²/N) in both counts, so that a distance carries them with it; its scatter is known from
 //! several sets of samples only. **Checked by** tests/fid.rs.

@@ -1,4 +1,4 @@
-//! Every source that the code cites is in the bibliography.
+//! Every source that the code and docs/math cite is in the bibliography.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ fn sources(folder: &Path, text: &mut String) {
         let path = entry.expect("an entry can be read").path();
         if path.is_dir() {
             sources(&path, text);
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        } else if path.extension().is_some_and(|e| e == "rs" || e == "md") {
             text.push_str(&fs::read_to_string(&path).expect("a source can be read"));
         }
     }
@@ -32,8 +32,9 @@ fn every_cited_key_is_in_the_bibliography() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let known = keys(&fs::read_to_string(root.join("docs/bibliography.bib")).expect("there is a bibliography"));
     let mut text = String::new();
-    for part in ["crates/engine/src", "crates/minvel/src"] {
-        sources(&root.join(part), &mut text);
+    sources(&root.join("docs/math"), &mut text);
+    for entry in fs::read_dir(root.join("crates")).expect("the folder of crates can be read") {
+        sources(&entry.expect("an entry can be read").path().join("src"), &mut text);
     }
     let cited = keys(&text);
     assert!(cited.contains("wang2020mvl"), "the search finds keys");

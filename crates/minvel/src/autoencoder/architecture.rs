@@ -3,8 +3,8 @@
 //! **Statement.** Dense: hidden layers of the same widths everywhere. Convolutional, for images of h × w × c and filters
 //! f_1 … f_s: the encoder halves the image s times and goes through the dense layers; the decoder goes from the code to
 //! h/2ˢ × w/2ˢ × f_s and doubles it s times; an energy makes of the code a grey image of h × w, which it sees as the encoder does.
-//! **Source.** METHODS 4.6–4.9. **Conventions.** Energies and critics, which are differentiated twice, have activations that are
-//! smooth: tanh (dense) and softplus (convolutional). **Error.** None.
+//! **Source.** docs/math §4.6–§4.9. **Conventions.** Energies and critics, which are differentiated twice, have activations that
+//! are smooth: tanh (dense) and softplus (convolutional). **Error.** None.
 //! **Checked by** tests/convolution.rs (parameter counts).
 
 use crate::network::{Activation, Layer};

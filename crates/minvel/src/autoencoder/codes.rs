@@ -2,8 +2,8 @@
 //!
 //! **Statement.** point: z = h(x). implicit: z = h(x, ε), ε ~ N(0, I): any law, whose density nobody knows.
 //! gaussian: N(μ(x), diag σ²(x)), σ = softplus, KL = ½Σ(μ² + σ² − 1) − log σ. von-mises-fisher: μ = h/|h|,
-//! κ = 1 + softplus, KL of METHODS 5.
-//! **Source.** METHODS 4.6, 5. **Conventions.** KL is to the base law of the manifold.
+//! κ = 1 + softplus, KL of docs/math §5.
+//! **Source.** docs/math §4.6, §5. **Conventions.** KL is to the base law of the manifold.
 //! **Error.** Samples are exact and their gradients unbiased (with [`Reparameterisation::Official`] neither is).
 //! **Checked by** tests/autoencoder.rs, tests/vmf_gradients.rs.
 

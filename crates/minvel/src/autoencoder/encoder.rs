@@ -2,7 +2,7 @@
 //!
 //! **Statement.** z = land(head(ψ([χ(x), ε]))) where the law is implicit; else parameters of an explicit one ([`Posterior`]). ψ
 //! is dense, χ is made of convolutions or x itself.
-//! **Source.** METHODS 4.6, 4.8. **Conventions.** Inputs in the order [x, ε]. Each head is an affine map of its own, so that
+//! **Source.** docs/math §4.6, §4.8. **Conventions.** Inputs in the order [x, ε]. Each head is an affine map of its own, so that
 //! its start values are those of a layer of its own. **Error.** Rounding.
 //! **Checked by** tests/autoencoder.rs (parameter counts, moments of codes), tests/convolution.rs.
 

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** Annealed importance sampling from the prior to p(z)p(x|z), some chains for each image, their weights
 //! averaged: E log p̂(x) ≤ log p(x). For an explicit posterior also the bound log mean_k p(x|z_k)p(z_k)/q(z_k|x).
-//! **Source.** METHODS 4.6; wu2017decoder, neal2001ais, burda2016iwae.
+//! **Source.** docs/math §4.6; wu2017decoder, neal2001ais, burda2016iwae.
 //! **Conventions.** Chains of an image are successive rows; the step size is shared by all chains of a program, that is by
 //! a group of images, and starts anew with each group. What is known is kept at the desk after each group.
 //! **Error.** Below log p(x) on average, by about half the variance of the log weights over the number of chains.
@@ -39,7 +39,7 @@ impl Evidence {
         Evidence { annealing: Annealing { schedule, ..annealing }, chains, group }
     }
 
-    /// With the chart that depends on the state, as in the official code: not invariant, and too optimistic (METHODS 4.6).
+    /// With the chart that depends on the state, as in the official code: not invariant, and too optimistic (docs/math §4.6).
     pub fn replicating_the_official_charts(mut self, latent: &Arc<dyn Manifold>) -> Self {
         let official = Metropolis { charts: ChartLaw::OfState, ..Metropolis::on(latent.clone()) };
         self.annealing.sampler = Arc::new(official);

@@ -189,7 +189,7 @@ impl Settings {
         let on = |form| Arc::new(RiemannianLangevin { manifold: latent.clone(), form });
         let flat = self.latent.starts_with("euclidean:");
         match self.matching.flow.as_str() {
-            // On Rⁿ the same step, but with N = |∇E|² of the adaptive step (METHODS 1.6), where a chart has |drift|².
+            // On Rⁿ the same step, but with N = |∇E|² of the adaptive step (docs/math §1.6), where a chart has |drift|².
             "chart" | "geodesic" if flat => Ok(Arc::new(Langevin)),
             "chart" => Ok(on(Form::Chart)),
             "geodesic" => Ok(on(Form::Geodesic)),

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** t(x, c) = −½ Σ_b a_b(x)a_b(c)|e_b(x) − e_b(c)|² over blocks b of coordinates, a = 1 but for hyperbolic
 //! space, where e is the point of the ball and a = 2/(1−r²): sums of squared differences, which do not cancel for near points.
-//! **Source.** The chord form of each t; METHODS 3.6 for the ball. **Conventions.** Coordinates carry the root of their
+//! **Source.** The chord form of each t; docs/math §3.6 for the ball. **Conventions.** Coordinates carry the root of their
 //! scale. A ball's block has a as its last column.
 //! **Error.** Rounding; e^x to 2 units in the last place for −600 ≤ x ≤ 0, and e^{−600} below; sums leave out
 //! at most e^{−60} of their largest term for each centre. **Checked by**

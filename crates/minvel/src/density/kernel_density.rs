@@ -1,7 +1,7 @@
 //! Kernel density with the natural kernel of the manifold, its bandwidth by cross-validation.
 //!
 //! **Statement.** log p(x) = log((1−u) Σ_i w_i K_κ(x; c_i) + u/vol), κ the maximiser of the held-out log-likelihood.
-//! **Source.** mardia2000directional, section 12.2 (kernels on spheres); METHODS 5 for the normalisers.
+//! **Source.** mardia2000directional, section 12.2 (kernels on spheres); docs/math §5 for the normalisers.
 //! **Conventions.** Σ w_i = 1. Ten folds, drawn by seed; bandwidths κ₀·2^k first, κ₀ an eighth of 1/(mean of −t), then
 //! golden sections of log κ between the neighbours of the best.
 //! **Error.** None of the density but rounding: sums are taken relative to their largest term. log κ to 0.05, which costs

@@ -1,7 +1,7 @@
 //! The hyperboloid law on Hⁿ: von Mises–Fisher's hyperbolic brother.
 //!
 //! **Statement.** E(x) = κ cosh d(x, μ) (κX₀ if μ is the origin), log Z = log 2(2π/κ)^{(n−1)/2}K_{(n−1)/2}(κ),
-//! I(p) = nκT, T = E cosh d. **Source.** METHODS 3.1, 3.6, F39; jensen1981hyperboloid.
+//! I(p) = nκT, T = E cosh d. **Source.** docs/math §3.1, §3.6, F39; jensen1981hyperboloid.
 //! **Conventions.** Points of the Poincaré ball, as in [`crate::manifold::Hyperbolic`].
 //! **Error.** The distance, whose density ∝ sinhⁿ⁻¹r e^{−κ cosh r} is log-concave, is sampled by rejection from an
 //! envelope of a constant and two exponentials ([`draw`]). **Checked by** tests/energy_laws.rs.

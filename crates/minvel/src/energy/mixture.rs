@@ -1,6 +1,6 @@
 //! Mixtures of any laws with known partition functions.
 //!
-//! **Statement.** E(x) = −log Σ_k w_k e^{−E_k(x)}/Z_k, log Z = 0. **Source.** METHODS 4.1.
+//! **Statement.** E(x) = −log Σ_k w_k e^{−E_k(x)}/Z_k, log Z = 0. **Source.** docs/math §4.1.
 //! **Conventions.** Weights add up to one, or are made to. **Error.** None; a sample is drawn from every component and
 //! one of them is chosen.
 //! **Checked by** tests/energy_laws.rs.

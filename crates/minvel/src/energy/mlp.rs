@@ -1,8 +1,8 @@
 //! Energies given by a network.
 //!
 //! **Statement.** E(x) = ⟨f(x), ψ(f(x))⟩ (the paper's head) or E(x) = ψ(f(x)) with one output.
-//! **Source.** METHODS 4.0; wang2020mvl. **Conventions.** p ∝ e^{−E}: the network's sign is not flipped.
-//! **Error.** Rounding. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (section 7),
+//! **Source.** docs/math §4.0; wang2020mvl. **Conventions.** p ∝ e^{−E}: the network's sign is not flipped.
+//! **Error.** Rounding. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (docs/math §7),
 //! tests/convolution.rs.
 
 use super::Energy;

@@ -1,7 +1,7 @@
 //! Synthetic data: laws with a name, exact samples, known densities and constants.
 //!
-//! **Statement.** Each file its own density; E = −log p or up to a known Z. **Source.** METHODS 4.1 (wenliang2018dkef),
-//! 4.4 and 4.5 (wang2020mvl). **Conventions.** Samples are fresh at every step of a program ([`Energy::sample`]) or a
+//! **Statement.** Each file its own density; E = −log p or up to a known Z. **Source.** docs/math §4.1 (wenliang2018dkef),
+//! §4.4, §4.5 (wang2020mvl). **Conventions.** Samples are fresh at every step of a program ([`Energy::sample`]) or a
 //! fixed set ([`super::points`]). **Error.** Exact. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (F17,
 //! F41).
 
@@ -40,7 +40,7 @@ pub struct Toy {
 }
 
 impl Toy {
-    /// All names. `circle-printed` has the concentrations of the paper's text, `circle` those of its code (METHODS
+    /// All names. `circle-printed` has the concentrations of the paper's text, `circle` those of its code (erratum
     /// P16).
     pub const NAMES: [&'static str; 12] = [
         "banana",

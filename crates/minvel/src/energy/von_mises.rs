@@ -1,7 +1,7 @@
 //! Independent von Mises laws on the torus.
 //!
 //! **Statement.** E(θ) = −Σ κ_i cos(θ_i − μ_i), log Z = Σ log 2πI₀(κ_i), I(p) = Σ κ_iA₂(κ_i).
-//! **Source.** METHODS 3.4, F40. **Conventions.** Angles, taken up to multiples of 2π. **Error.** Samples by rejection
+//! **Source.** docs/math §3.4, F40. **Conventions.** Angles, taken up to multiples of 2π. **Error.** Samples by rejection
 //! ([`draw`]), as those of von Mises–Fisher on S¹. **Checked by** tests/energy_laws.rs.
 
 use super::Energy;

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** E(z) = −κμ·z, log Z = −log C_m(κ), I(p) = (m−1)κA_m(κ); a mixture has
 //! E(z) = −log Σ_k w_k C_m(κ_k) e^{κ_kμ_k·z} and log Z = 0.
-//! **Source.** METHODS 3.1, 5; wood1994, ulrich1984 (sampler). **Conventions.** Unit vectors in m coordinates.
+//! **Source.** docs/math §3.1, §5; wood1994, ulrich1984 (sampler). **Conventions.** Unit vectors in m coordinates.
 //! **Error.** m = 3 is sampled by its inverse distribution function; any other m by rejection ([`draw`]).
 //! **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (F41–F46).
 //!

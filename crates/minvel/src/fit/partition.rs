@@ -4,7 +4,7 @@
 //! ([`quadrature`](super::quadrature)). Beyond: forward, from draws of
 //! a, log Ê_a e^{−tf}, which is too small in the mean; in reverse, from draws of p, −log Ê_p e^{tf}, too large: annealed
 //! importance sampling with a as base and a single temperature, enough while the weights stay even. Draws are added until
-//! their error is small. **Source.** METHODS 4.6; neal2001ais; grosse2015sandwiching. **Error.** Quadrature: 10⁻⁶ of Z
+//! their error is small. **Source.** docs/math §4.6; neal2001ais; grosse2015sandwiching. **Error.** Quadrature: 10⁻⁶ of Z
 //! but for the rounding of the networks. Draws: the standard error of the forward mean, the share of its largest term, or
 //! half the bracket, whichever is widest. **Checked by** tests/integrals.rs, tests/fit.rs.
 

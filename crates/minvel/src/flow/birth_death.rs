@@ -2,7 +2,7 @@
 //!
 //! **Statement.** Besides moving, particle i dies at rate Λ_i = ℓ_i + τE_i − mean, ℓ = log p: after ε its share is
 //! w_i ∝ e^{−εΛ_i}.
-//! **Source.** lu2019birthdeath; wang2020mvl sections 2.2, 3.4; METHODS 2.9.
+//! **Source.** lu2019birthdeath; wang2020mvl sections 2.2, 3.4; docs/math §2.9.
 //! **Conventions.** Shares are reweighted, never drawn: drawn events would bring the variance 1/ε back. Constants in E
 //! and ℓ do not matter.
 //! **Error.** ℓ is known only approximately: with a kernel estimate of bandwidth h, log p is replaced by log(p∗K_h).

@@ -1,7 +1,7 @@
 //! Stein and Langevin together (stochastic particle-optimisation sampling).
 //!
 //! **Statement.** x⁻ = x + ε(s·φ(x) − l·τ∇E(x)) + √(2lε)·z.
-//! **Source.** zhang2018spos; wang2020mvl appendix B; METHODS 2.8.
+//! **Source.** zhang2018spos; wang2020mvl appendix B; docs/math §2.8.
 //! **Conventions.** The paper's form is s = 1, l = α; the convex form is s = α, l = 1 − α. The noise has √l, not l:
 //! with l (the official code, erratum P12) the loss is not proper.
 //! **Error.** Limit s·L_svgd + l·L, bias O(ε); variance of the first-order part ∝ l/ε.

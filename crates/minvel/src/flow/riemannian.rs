@@ -2,7 +2,7 @@
 //!
 //! **Statement.** Chart: y⁻ = y + ε(−τ g^{ij}∂_jE + b) + √(2ε)·G^{−1/2}z, b = ½g^{ij}∂_j log|G| + ∂_jg^{ij}.
 //! Geodesic: x⁻ = exp_x(−ετ grad E + √(2ε)·ζ), ζ the standard normal of the tangent space.
-//! **Source.** wang2020mvl section 4.1 with erratum P5 (sign of log|G|); METHODS 2.6, 3.1, 3.5.
+//! **Source.** wang2020mvl section 4.1 with erratum P5 (sign of log|G|); docs/math §2.6, §3.1, §3.5.
 //! **Conventions.** E is w.r.t. the Riemannian volume. Generator Δ_g − τ⟨grad E, grad·⟩ in every form. Steepness:
 //! N = |drift|² in chart components, geometry included; |grad E|²_g along geodesics.
 //! **Error.** Bias O(ε), chart dependent; normalising instead of exp adds O(εn²).

@@ -1,7 +1,7 @@
 //! Stein variational gradient descent: particles that push one another, without noise.
 //!
 //! **Statement.** x⁻ = x + ε φ(x), φ(x) = E_{x'}[−τ k(x', x)∇E(x') + ∇_{x'}k(x', x)].
-//! **Source.** liu2016svgd, liu2016ksd; wang2020mvl section 3.4 and appendix B with erratum P11; METHODS 2.7.
+//! **Source.** liu2016svgd, liu2016ksd; wang2020mvl section 3.4 and appendix B with erratum P11; docs/math §2.7.
 //! **Conventions.** The mean is over the particles themselves: all of them (V-statistic, as in the sampler), or all
 //! others (U-statistic, unbiased). Steepness N = |∇E|².
 //! **Error.** Limit L_svgd = KSD² − E tr∇∇'k, whose bias is O(ε); the V-statistic adds E[k(x,x)|∇E|²]/B and a constant.

@@ -1,6 +1,6 @@
 //! Flat space Rⁿ.
 //!
-//! **Statement.** G = I, exp_x(v) = x + v, b = 0. **Source.** METHODS 1.2. **Conventions.** The base law is N(0, I).
+//! **Statement.** G = I, exp_x(v) = x + v, b = 0. **Source.** docs/math §1.2. **Conventions.** The base law is N(0, I).
 //! **Error.** None but rounding; the grid is the midpoint rule in the box [−radius, radius]ⁿ. **Checked by**
 //! tests/manifold_laws.rs.
 

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** G = 4/(1−r²)² I, exp_x(v) = x ⊕ tanh(|v|/(1−r²)) v/|v| with Möbius addition, b = (n/2 − 1)(1−r²)x;
 //! sinh(d/2) = |x − y|/√((1−|x|²)(1−|y|²)).
-//! **Source.** METHODS 3.6. **Conventions.** Points have |x| < 1 and the chart is the identity; on the hyperboloid
+//! **Source.** docs/math §3.6. **Conventions.** Points have |x| < 1 and the chart is the identity; on the hyperboloid
 //! X = (X₀, X⃗), −X₀² + |X⃗|² = −1. The base law is the normal law of the tangent space at the origin, carried by exp.
 //! **Error.** Rounding. A point at distance ρ from the origin has 1 − r² ≈ 4e^{−ρ}, of which rounding r loses e^ρ/4
 //! rounding errors: settled points stay within [`Hyperbolic::EDGE`], ρ ≤ 14.5.

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** v ∈ Rⁿ with exp_c(Σ v_j e_j) = x for an orthonormal frame e at c, and log|dvol/dv|: 0 where the space is
 //! flat, (n−1) log(sin r/r) on Sⁿ and RPⁿ, (n−1) log(sinh r/r) on Hⁿ, 2 log(sin(r/2)/(r/2)) on SO(3), r = |v|.
-//! **Source.** METHODS 3.1, 3.5, 3.6. **Conventions.** Frames: on the sphere the columns of the Householder reflection that
+//! **Source.** docs/math §3.1, §3.5, §3.6. **Conventions.** Frames: on the sphere the columns of the Householder reflection that
 //! sends the last axis to ±c; elsewhere those of the coordinates. Which frame it is matters to nobody, as long as it is
 //! the same for the same c. **Error.** Rounding; near the cut locus the direction is that of one of the shortest paths.
 //! **Checked by** tests/local_kernels.rs.

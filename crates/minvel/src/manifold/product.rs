@@ -1,7 +1,7 @@
 //! Products of manifolds.
 //!
 //! **Statement.** Points, tangent vectors and charts of the factors stand one after another; ⟨·,·⟩ adds, so does log det G;
-//! the distance is the root of the sum of squares. **Source.** METHODS 3.4.
+//! the distance is the root of the sum of squares. **Source.** docs/math §3.4.
 //! **Conventions.** Names read `product(sphere:2,torus:1)`. **Error.** That of the factors; the grid covers the product of
 //! the factors' balls.
 //! **Checked by** tests/manifold_laws.rs.

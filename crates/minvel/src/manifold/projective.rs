@@ -2,7 +2,7 @@
 //!
 //! **Statement.** RPⁿ = Sⁿ/±1 with the metric of the sphere: d(x, y) = arccos|⟨x, y⟩| ≤ π/2, and half the volume, so that a
 //! density integrates to one over any half of the sphere. Chart: that of Sⁿ, whose flip makes no difference here.
-//! **Source.** mardia2000directional, section 9.4; METHODS 3.2 for the sphere above. **Conventions.** x and −x are the
+//! **Source.** mardia2000directional, section 9.4; docs/math §3.2 for the sphere above. **Conventions.** x and −x are the
 //! same point, tangent vectors at them are each other's negatives. Features: the upper triangle of x xᵀ.
 //! **Error.** Rounding. **Checked by** tests/manifold_laws.rs, tests/axes.rs.
 

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** SO(3) = S³/±1 with ⟨u, v⟩ = 4 u·v, so that geodesic distance is the angle of the rotation in between,
 //! in [0, π], and the volume is 8·2π²/2 = 8π². Chart: y = tan(φ/4)·axis, G = 16/(1+r²)² I, b = −(1+r²)y/8.
-//! **Source.** METHODS 3.2 for the sphere of radius 2 below. **Conventions.** Quaternions are (i, j, k, real part), so
+//! **Source.** docs/math §3.2 for the sphere of radius 2 below. **Conventions.** Quaternions are (i, j, k, real part), so
 //! that the stereographic chart of S³ is centred at the identity (modified Rodrigues parameters); q and −q are the same
 //! point, tangent vectors at q and −q are each other's negatives. Features: the upper triangle of q qᵀ.
 //! **Error.** Rounding. **Checked by** tests/manifold_laws.rs.

@@ -1,7 +1,7 @@
 //! The unit sphere Sⁿ in R^{n+1}, n ≥ 1.
 //!
 //! **Statement.** exp_x(v) = cos|v| x + sin|v| v/|v|; stereographic chart with G = 4/(1+r²)² I, b = (1 − n/2)(1+r²)y.
-//! **Source.** METHODS 3.2 (chart, per-point flip), 3.5 (embedding); wang2020mvl with erratum P5.
+//! **Source.** docs/math §3.2 (chart, per-point flip), §3.5 (embedding); wang2020mvl with erratum P5.
 //! **Conventions.** Points are unit vectors; the chart at x is the projection from the pole that is farther away: where
 //! x_{n+1} < 0 the whole vector is negated first (flip = −1), so that chosen coordinates have |y| ≤ 1.
 //! **Error.** Rounding only: exp_delta and log are expressed by x − y and sines of half angles, which do not cancel.

@@ -1,7 +1,7 @@
 //! Adversarial matching: a critic tells codes from points of the prior.
 //!
 //! **Statement.** The critic D minimises −mean log(σ(D(z_p)) + 10⁻⁷) − mean log(1 − σ(D(z_q)) + 10⁻⁷) + 2c·mean D(z_q)²;
-//! the pull is −mean log σ(D(z_q)), which does not saturate. **Source.** METHODS 4.7 (WAE-GAN); tolstikhin2018wae,
+//! the pull is −mean log σ(D(z_q)), which does not saturate. **Source.** docs/math §4.7 (WAE-GAN); tolstikhin2018wae,
 //! goodfellow2014gan. **Conventions.** D sees the features of the code ([`latent_features`]).
 //! **Error.** None is known: the pull is a divergence for the best critic only.
 //! **Checked by** tests/matching.rs.

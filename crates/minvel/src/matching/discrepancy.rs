@@ -1,7 +1,7 @@
 //! Maximum mean discrepancy: how far the law of a sample is from another that can be sampled.
 //!
 //! **Statement.** MMD² = mean_{i≠j} k(x_i, x_j) + mean_{i≠j} k(y_i, y_j) − 2 mean_{ij} k(x_i, y_j), k = e^{−d²/(2σ²)}.
-//! **Source.** METHODS 4.7 (the WAE-MMD of the paper's code), gretton2012mmd.
+//! **Source.** docs/math §4.7 (the WAE-MMD of the paper's code), gretton2012mmd.
 //! **Conventions.** Rows of x and y are as many; within a sample the diagonal is left out (unbiased). σ² is the sum of two
 //! quantiles: the h-th largest of all n² distances between the samples and of the n² within y, h = (n² − n)/2; its
 //! derivative goes through the entry that attains it.

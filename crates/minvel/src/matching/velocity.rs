@@ -2,7 +2,7 @@
 //!
 //! **Statement.** KL(q‖p) has the gradient of mean(−log p(z) − E(z)) through z, if q ∝ e^{−E}; E is learnt by
 //! (ε/2)·(L̂ + c·R), R = mean E(x⁻)² + mean E(x)². For the codes of one image E is conditional, E(z|x); for those of all,
-//! E(z). **Source.** wang2020mvl section 5; METHODS 4.0 (entropy surrogate, scale of the loss), 4.10.
+//! E(z). **Source.** wang2020mvl section 5; docs/math §4.0 (entropy surrogate, scale of the loss), §4.10.
 //! **Conventions.** E w.r.t. the volume of the manifold. The factor of the loss matters only for how long RMSProp warms
 //! up. The value of the pull is KL up to the unknown log Z of E: only its gradient means anything.
 //! **Error.** As good as E is. **Checked by** tests/matching.rs (gradient against the exact one for a known law).

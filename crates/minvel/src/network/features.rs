@@ -2,7 +2,7 @@
 //!
 //! **Statement.** f = s·g(x), followed by cos and sin of Bf for random Fourier features; g is the point itself, the
 //! features of a manifold ([`Manifold::features`]), or cos kθ_i, sin kθ_i for k = 1 … K on the torus.
-//! **Source.** METHODS 3.4, 3.7 (latent scaling); tancik2020fourier. **Conventions.** B is `[features, count]`, of
+//! **Source.** docs/math §3.4, §3.7 (latent scaling); tancik2020fourier. **Conventions.** B is `[features, count]`, of
 //! independent N(0, scale²), fixed by its own seed: the same for all replicas, and not learnt.
 //! **Error.** None. **Checked by** tests/energy_laws.rs.
 

@@ -3,9 +3,10 @@
 //! **Statement.** Dense: xW + b. Convolution: windows of 5 × 5 at every second pixel, two zeros around the image, so that it
 //! becomes half as high and wide. Transposed: the adjoint of such windows with one zero before and two after, so that the image
 //! becomes twice as high and wide: of the 2s + 3 rows that the windows reach, the first and the last two are left out.
-//! **Source.** METHODS 4.0, 4.8; glorot2010. **Conventions.** Images are `[height, width, channels]`, flat between layers. Weights
-//! are `[in, out]` (dense), `[25·in, out]` (convolution) and `[in, 25·out]` (transposed), where 25·n is row and column of the
-//! window, then channel; uniform in ±√(6/(25·in + 25·out)) or, for dense ones, ±√(6/(in + out)). **Error.** Rounding. **Checked by** tests/convolution.rs (against loops, adjointness).
+//! **Source.** docs/math §4.0, §4.8; glorot2010. **Conventions.** Images are `[height, width, channels]`, flat between layers.
+//! Weights are `[in, out]` (dense), `[25·in, out]` (convolution) and `[in, 25·out]` (transposed), where 25·n is row and column of
+//! the window, then channel; uniform in ±√(6/(25·in + 25·out)) or, for dense ones, ±√(6/(in + out)). **Error.** Rounding.
+//! **Checked by** tests/convolution.rs (against loops, adjointness).
 
 use minvel_engine::init::Init;
 use minvel_engine::{Expr, Window};

@@ -1,7 +1,7 @@
 //! Contrastive divergence after one step: a gradient without an objective.
 //!
 //! **Statement.** g = (1/ε)·∂_θ[E(x) − E(sg x⁻) + u·∇E(x)], x⁻ one step from x of the flow towards q itself.
-//! **Source.** hyvarinen2007; wang2020mvl section 3.3 (erratum P9); METHODS 2.4.
+//! **Source.** hyvarinen2007; wang2020mvl section 3.3 (erratum P9); docs/math §2.4.
 //! **Conventions.** Scale J: E g → ∂_θJ, and θ ← θ − η·g. The value of the rows is that of no objective: it tends to
 //! E[|∇E|² − ΔE] and must not be watched.
 //! **Error.** Bias O(ε); plain variance (2/ε)E|∇_x∂_θE|² for each parameter, bounded if reduced.

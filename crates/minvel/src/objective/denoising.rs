@@ -1,9 +1,9 @@
 //! Denoising score matching: the score of the data after a little noise.
 //!
 //! **Statement.** With x̃ = x + √ε z: L̂ = ‖z/√ε − ∇E(x̃)‖²; reduced, |∇E(x̃)|² − (2/√ε)·z·(∇E(x̃) − ∇E(x)).
-//! **Source.** vincent2011; wang2020mvl section 3.3 (errata P7, P8); METHODS 2.3.
+//! **Source.** vincent2011; wang2020mvl section 3.3 (errata P7, P8); docs/math §2.3.
 //! **Conventions.** Scale L = 2J. The residual has −∇E: the minimiser is ∇E = −∇log(p∗N(0, εI)).
-//! **Error.** Bias O(ε) (plus the constant d/ε unless reduced). Plain variance 2d/ε² + (4/ε)E|∇E|²; reduced O(1); the
+//! **Error.** Bias O(ε) (plus the constant d/ε unless reduced). Plain variance 2d/ε² + 4L/ε; reduced O(1); the
 //! antithetic one keeps the |z|²/ε, whose variance 2d/ε² has no θ.
 //! **Checked by** tests/objective_facts.rs (F7, F10, F11), tests/golden.rs.
 

@@ -1,7 +1,7 @@
 //! Minimum velocity learning: a model is learnt when the first step of its flow no longer moves the data.
 //!
 //! **Statement.** L̂ = −(2/ε)·[E(x⁻) − E(x) − u·∇E(x)], x⁻ one step from x of the flow towards q^{1/2}.
-//! **Source.** wang2020mvl sections 3 and 4.1 (errata P1–P5); METHODS 1.1–1.6, 2.5–2.9, 2.13, 4.0.
+//! **Source.** wang2020mvl sections 3 and 4.1 (errata P1–P5); docs/math §1.1–§1.6, §2.5–§2.9, §2.13, §4.0.
 //! **Conventions.** Scale L = 2J. θ is differentiated through x⁻ too. With birth and death the loss gains
 //! 2Cov_p(E, Λ) = Var E + 2Cov(E, log p), taken in its limit ε → 0. The penalty is c·(E(x⁻)² + E(x)²).
 //! **Error.** Bias O(ε). As ε → 0 the variance is Var_p(|∇E|² − 2ΔE) + 8E‖∇²E‖², or (8/ε)E|∇E|² more if not reduced.
@@ -21,7 +21,7 @@ pub struct MinimumVelocity {
     pub flow: Arc<dyn Flow>,
     /// ε.
     pub step: f64,
-    /// Whether ε is divided by max(1, N_i) for each row: steep models cannot then exploit the finite step (METHODS 1.6).
+    /// Whether ε is divided by max(1, N_i) for each row: steep models cannot then exploit the finite step (docs/math §1.6).
     pub adaptive: bool,
     /// What keeps the variance bounded.
     pub reduction: Reduction,

@@ -1,7 +1,7 @@
 //! Minimum probability flow with local proposals in flat space.
 //!
 //! **Statement.** L̂ = (8/σ²)·[e^{½(E(x) − E(x'))} − 1 + ½σ z·∇E(x)], x' = x + σz.
-//! **Source.** sohldickstein2011; METHODS 2.11 (erratum P13).
+//! **Source.** sohldickstein2011; docs/math §2.11 (erratum P13).
 //! **Conventions.** Scale L = 2J: (8/σ²)(K − 1) → L with K = E e^{½(E(x)−E(x'))}.
 //! **Error.** Bias O(σ²); plain variance (16/σ²)E|∇E|², bounded if reduced.
 //! **Checked by** tests/objective_facts.rs (F14), tests/objective_laws.rs.

@@ -1,7 +1,7 @@
 //! Exact score matching, on Rⁿ or on a manifold.
 //!
 //! **Statement.** J = ½|grad E|² − Δ_gE; in a chart |grad E|² = g^{ij}∂_iE∂_jE, Δ_gE = g^{ij}∂_i∂_jE + b^i∂_iE.
-//! **Source.** hyvarinen2005; mardia2016 (manifolds); METHODS 2.1, 2.6.
+//! **Source.** hyvarinen2005; mardia2016 (manifolds); docs/math §2.1, §2.6.
 //! **Conventions.** Scale J. min J = −½I(p), at q = p.
 //! **Error.** None, and no noise: the variance is that of J over the data. Costs one Hessian product per dimension.
 //! **Checked by** tests/objective_facts.rs (F1, F33–F40), tests/golden.rs.

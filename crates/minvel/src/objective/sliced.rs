@@ -1,7 +1,7 @@
 //! Sliced score matching: the Laplacian in one random direction.
 //!
 //! **Statement.** SSM = ½(v·∇E)² − vᵀ∇²E v; SSM-VR = ½|∇E|² − vᵀ∇²E v; E vvᵀ = I.
-//! **Source.** song2019ssm; METHODS 2.2.
+//! **Source.** song2019ssm; docs/math §2.2.
 //! **Conventions.** Scale J; v is not normalised to length 1 (that would divide the loss by d).
 //! **Error.** Unbiased. Var SSM-VR = Var J + 2E‖∇²E‖² with Gaussian v; with Rademacher v only entries off the diagonal count.
 //! **Checked by** tests/objective_facts.rs (F8, F9), tests/golden.rs.

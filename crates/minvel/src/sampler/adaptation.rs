@@ -2,7 +2,7 @@
 //!
 //! **Statement.** Multiplicative: ε ← clip(ε·(1.02 if ᾱ > target else 0.98)), then ᾱ ← 0.9ᾱ + 0.1α. Robbins–Monro:
 //! log ε ← log ε + (k+1)^{−0.6}(α − target).
-//! **Source.** METHODS 4.6; robbins1951, andrieu2008adaptive. **Conventions.** α is the acceptance of this step, averaged
+//! **Source.** docs/math §4.6; robbins1951, andrieu2008adaptive. **Conventions.** α is the acceptance of this step, averaged
 //! over the chains of a replica; each replica has its own ε. k counts steps from the start.
 //! **Error.** While ε follows the chains they are not exactly Markov: draws are kept only after the warm-up. Annealing
 //! keeps adapting, as the official code does; with many chains ε is all but deterministic.

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** z_0 ~ e^{−E_0}; for k = 1 … K: log w ← log w − (β_k − β_{k−1})V(z), V = E_1 − E_0, then moves that leave
 //! e^{−E_0−β_kV} as it is. E w = Z_1/Z_0. From points of the target with the β reversed, E w = Z_0/Z_1.
-//! **Source.** METHODS 4.6; neal2001ais; grosse2015sandwiching (both directions). **Conventions.** E_0 is the normalised
+//! **Source.** docs/math §4.6; neal2001ais; grosse2015sandwiching (both directions). **Conventions.** E_0 is the normalised
 //! energy of the manifold's base law (normal or uniform), so Z_0 = 1; for a posterior V = −log p(x|z). Weights are taken
 //! before the move. Rows are chains; ε is shared by the chains of a replica and keeps adapting. V and ∂V are kept between
 //! temperatures, so that each costs one evaluation for each proposal.

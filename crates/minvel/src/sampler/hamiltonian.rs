@@ -2,7 +2,7 @@
 //!
 //! **Statement.** H(x, p) = E(x) + ½|p|²_x. Kick p ← p − ½ε grad E, drift (x, p) ← the geodesic from x with velocity p
 //! after time ε, kick; L times; accept with probability min(1, e^{H − H'}).
-//! **Source.** METHODS 4.6 (half kick, drift, 10×(kick, drift), half kick: L = 11); neal2011hmc; byrne2013geodesic.
+//! **Source.** docs/math §4.6 (half kick, drift, 10×(kick, drift), half kick: L = 11); neal2011hmc; byrne2013geodesic.
 //! **Conventions.** Unit mass: p is normal in the metric and drawn anew for each trajectory. ε is a time here: one leapfrog
 //! step spreads by ε²|p|², where a Langevin step spreads by 2ε.
 //! **Error.** None: the geodesic flow keeps the volume and kicks shear it, and both can be run back. H' − H = O(ε²).

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** In a chart, y' ~ N(y + ε(−g^{ij}∂_jE + b), 2εG⁻¹); accepted with probability min(1, e^a),
 //! a = E(y) − E(y') + log|G(y')| − log|G(y)| + Q(y→y') − Q(y'→y), Q(y→y') = |y' − y − ε·drift(y)|²_{G(y)}/4ε.
-//! **Source.** METHODS 4.6; roberts1996langevin; girolami2011riemann. **Conventions.** The target's density in the chart
+//! **Source.** docs/math §4.6; roberts1996langevin; girolami2011riemann. **Conventions.** The target's density in the chart
 //! is e^{−E}|G|^{1/2}, the proposal's normaliser |G(y)|^{1/2}: hence log|G| with weight 1.
 //! **Error.** None, if the chart is drawn independently of the state: for each chart the step is reversible, so their
 //! mixture is. A chart chosen by the state (the official code) breaks that where a proposal crosses the equator, since the

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** x' = the flow's step from x; where the flow gives particles shares w_i ∝ e^{−εΛ_i}, the population is
 //! then drawn anew from them, systematically: particle i has ⌊Bw_i⌋ or ⌈Bw_i⌉ children, Bw_i on average.
-//! **Source.** METHODS 2.5–2.9, 3.5; roberts1996langevin; liu2016svgd; lu2019birthdeath; kitagawa1996 (resampling).
+//! **Source.** docs/math §2.5–§2.9, §3.5; roberts1996langevin; liu2016svgd; lu2019birthdeath; kitagawa1996 (resampling).
 //! **Conventions.** Chains are independent where the flow treats rows apart, else the rows of a replica are one population.
 //! Drawn systematically, a particle dies with probability εΛ_i + O(ε²) where Λ_i > 0, as in the jump process.
 //! **Error.** The stationary law is q up to O(ε) (Langevin), O(1/B) (Stein), the kernel's bias (birth and death).

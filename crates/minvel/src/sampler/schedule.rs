@@ -1,7 +1,7 @@
 //! Temperatures between the base law and the target.
 //!
 //! **Statement.** 0 = β_0 < β_1 < … < β_K = 1. Sigmoid: t_k = linspace(−4, 4), s = sigmoid t, β = (s − s_0)/(s_K − s_0).
-//! **Source.** METHODS 4.6. **Conventions.** `count` is the number of temperatures, K + 1, so that there are K moves.
+//! **Source.** docs/math §4.6. **Conventions.** `count` is the number of temperatures, K + 1, so that there are K moves.
 //! **Checked by** tests/sampler_facts.rs (F47), tests/annealed.rs.
 
 /// A rule for the β_k.

@@ -1,7 +1,7 @@
 //! Modified Bessel functions of real order and their ratios, on a logarithmic scale.
 //!
 //! **Statement.** log I_v, log K_v; ρ = I_{v+1}/I_v by its continued fraction 1/ρ_v = 2(v+1)/x + ρ_{v+1};
-//! ρ′ = 1 − ρ² − (2v+1)ρ/x and 1 − ρ in forms that do not cancel. **Source.** METHODS 5; DLMF 10.25.2, 10.32.9,
+//! ρ′ = 1 − ρ² − (2v+1)ρ/x and 1 − ρ in forms that do not cancel. **Source.** docs/math §5; DLMF 10.25.2, 10.32.9,
 //! 10.33.1.
 //! **Conventions.** v ≥ 0, x > 0; "scaled" means times e^{−x} (I) or eˣ (K).
 //! **Error.** p = √(v²+x²) < 30: series of positive terms, exponentially convergent trapezoidal rule; beyond: the

@@ -3,7 +3,7 @@
 //! **Statement.** With v = m/2 − 1: C_m(κ)⁻¹ = ∫ e^{κμ·z} dz = |S^{m−1}| Γ(m/2)(2/κ)^v I_v(κ), A_m = I_{m/2}/I_{m/2−1},
 //! KL(vMF‖uniform) = κA + log C + log|S^{m−1}|, dKL/dκ = κA′.
 //! On Hⁿ: ∫ e^{−κX₀} dvol = 2(2π/κ)^{(n−1)/2} K_{(n−1)/2}(κ), E X₀ = K_{(n+1)/2}/K_{(n−1)/2}.
-//! **Source.** METHODS 3.1 and 5; mardia2000directional. **Conventions.** Densities are w.r.t. area and volume.
+//! **Source.** docs/math §3.1, §5; mardia2000directional. **Conventions.** Densities are w.r.t. area and volume.
 //! **Error.** A few rounding errors, also of KL where it is small and where κ is large. **Checked by**
 //! tests/energy_facts.rs (F42, F46), tests/special.rs.
 

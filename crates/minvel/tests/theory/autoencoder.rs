@@ -97,7 +97,7 @@ fn count(parameters: &[Parameter]) -> usize {
 
 #[test]
 fn networks_have_the_sizes_of_the_paper() {
-    // Latent, posterior, encoder, decoder, and the conditional energy of METHODS 4.6.
+    // Latent, posterior, encoder, decoder, and the conditional energy of docs/math §4.6.
     let cells = [
         ("sphere:8", "implicit", 271_113, 269_840, 271_369),
         ("euclidean:8", "implicit", 270_856, 269_584, 270_856),
@@ -467,8 +467,8 @@ fn replicas_trained_side_by_side_are_those_trained_alone() {
     }
 }
 
-/// METHODS 4.0 literally: −mean ê + gp·R, ê = [E(x⁻) − E(x) − u·∇E]·ε₀/ε_i, with the step of each row by 1.6; the divisor of
-/// N is 1 in METHODS.
+/// docs/math §4.0 literally: −mean ê + gp·R, ê = [E(x⁻) − E(x) − u·∇E]·ε₀/ε_i, with the step of each row by §1.6, where the
+/// divisor of N is 1.
 fn by_the_book<'g>(energy: &dyn Fn(Expr<'g>) -> Expr<'g>, x: Expr<'g>, stream: u32, divisor: f64) -> Expr<'g> {
     let (step, penalty) = (1e-3, 1e-4);
     let at = x.stop_gradient();

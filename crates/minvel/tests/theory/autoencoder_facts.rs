@@ -1,4 +1,4 @@
-//! Likelihoods of decoders for which they are known: F48, F49 and F50 of METHODS 6.F through [`Evidence`], and the
+//! Likelihoods of decoders for which they are known: F48, F49 and F50 of docs/math §6.F through [`Evidence`], and the
 //! importance-weighted bound where the posterior is exact.
 
 use minvel::autoencoder::{Autoencoder, Decoder, Encoder, Evidence, ImportanceBound, Likelihood, Posterior};
@@ -128,7 +128,7 @@ fn isotropic(m: usize, kappa: f64, posterior: Option<Posterior>) -> (Linear, Vec
 
 #[test]
 fn fact_50_the_evidence_on_spheres_and_what_the_official_charts_make_of_it() {
-    // m, κ, log mean e^{κμ·z}, and the official code's value as METHODS found it.
+    // m, κ, log mean e^{κμ·z}, and the official code's value as an independent program found it.
     for (m, kappa, value, official) in [(3, 5.0, 2.6973695060, 2.7309), (9, 40.0, 29.0534726905, 29.2437)] {
         assert!(within_digits(log_mean_exp(m, kappa), value, 10));
         let (model, image, exact) = isotropic(m, kappa, None);
@@ -138,8 +138,8 @@ fn fact_50_the_evidence_on_spheres_and_what_the_official_charts_make_of_it() {
         assert!(!within_sigma("in the chart of the state", &replicated, exact, SIGMAS));
         let (mean, error) = estimate(&replicated);
         let theirs = exact + official - value;
-        // METHODS gives no error of its own number: about that of ours is assumed.
-        println!("official {mean:.4} ± {error:.4}, METHODS {theirs:.4}");
+        // The independent program gives no error: about that of ours is assumed.
+        println!("official {mean:.4} ± {error:.4}, independently {theirs:.4}");
         assert!(mean > exact && (mean - theirs).abs() < SIGMAS * 2f64.sqrt() * error);
     }
 }

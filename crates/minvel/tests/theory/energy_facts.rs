@@ -1,4 +1,4 @@
-//! Facts of METHODS section 6 about energies (F17, F41–F46) and the network's part of the golden vectors, section 7.
+//! Facts about energies (docs/math §6: F17, F41–F46) and the network's part of the golden vectors, docs/math §7.
 
 use crate::support::values;
 use minvel::energy::von_mises_fisher::{Envelope, Wood, acceptance};
@@ -34,7 +34,7 @@ fn fact_17_the_banana_has_fisher_information_1_89() {
     let information: f64 = square.iter().zip(&w).map(|(s, w)| s * w).sum();
     assert!(within_ulps(information, 1.89, 32.0), "{information}");
     assert_eq!(law.fisher_information().map(|i| within_ulps(i, 1.89, 2.0)), Some(true));
-    // The score printed in METHODS 4.1: ∂₀ = −x₀/4 + 0.4x₀r, ∂₁ = −r.
+    // The score printed in docs/math §4.1: ∂₀ = −x₀/4 + 0.4x₀r, ∂₁ = −r.
     let gradient = &values(&[gradient], &[("x", &points)], 0)[0];
     for (g, x) in gradient.chunks(2).zip(points.chunks(2)) {
         let r = x[1] - 0.2 * (x[0] * x[0] - 4.0);

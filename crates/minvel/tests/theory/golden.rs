@@ -1,6 +1,6 @@
 //! Golden vectors: one small network, one point, one noise; every objective's value and gradient to the last digits.
 //!
-//! Source: METHODS section 7 (computed independently in f64). The network is ψ(x) = W₃ tanh(W₂ tanh(W₁x + b₁) + b₂) + b₃
+//! Source: docs/math §7 (computed independently in f64). The network is ψ(x) = W₃ tanh(W₂ tanh(W₁x + b₁) + b₂) + b₃
 //! with hidden width 3, E = x·ψ(x) and θ_k = 0.6 sin(1.3k + 0.5).
 
 use minvel::flow::{Form, Langevin, Noise, Pace, RiemannianLangevin};
@@ -207,7 +207,7 @@ fn the_adaptive_step_and_the_penalty_have_the_printed_values() {
     assert_printed("R", penalised - value, 0.0029736041229079064, quotient(0.007));
 }
 
-/// (6): gradient and value of −(2/ε)·{E(sg y⁻) − E(y) − w·∂E(y)}, w = sg(u + (ε/2)·G⁻¹∂E(y⁻)), in the chart.
+/// docs/math §2.13 (6): gradient and value of −(2/ε)·{E(sg y⁻) − E(y) − w·∂E(y)}, w = sg(u + (ε/2)·G⁻¹∂E(y⁻)), in the chart.
 fn surrogate(scene: &Scene, manifold: impl Manifold + Copy + 'static, step: f64) -> (Vec<f64>, f64) {
     let flow = RiemannianLangevin::new(manifold, Form::Chart);
     let pace = Pace::learning(scene.x.graph().scalar(step));

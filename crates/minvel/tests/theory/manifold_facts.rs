@@ -1,4 +1,4 @@
-//! Facts of METHODS about manifolds: F32 (worked numbers of charts, 3.2, 3.4, 3.6), F36 (uniform laws and volumes), and
+//! Facts about manifolds: F32 (worked charts, docs/math §3.2, §3.4, §3.6), F36 (uniform laws and volumes), and
 //! the golden step on S² as far as it is geometry.
 
 use crate::support::geometry::{along, direction, generator};
@@ -183,7 +183,7 @@ fn fact_32_flat_charts_have_no_drift() {
     }
 }
 
-/// 3.2, 3.5, 3.6: Δx_i = −n x_i on the sphere, ΔX₀ = nX₀ and |grad X₀|² = X₀² − 1 on the hyperboloid.
+/// docs/math §3.2, §3.5, §3.6: Δx_i = −n x_i on the sphere, ΔX₀ = nX₀ and |grad X₀|² = X₀² − 1 on the hyperboloid.
 #[test]
 fn coordinate_functions_are_eigenfunctions_of_the_laplacian() {
     for n in [1, 2, 3, 8] {
@@ -288,7 +288,7 @@ fn fact_36_the_objective_of_a_uniform_law_is_kappa_squared_n_over_n_plus_one() {
 
 #[test]
 fn the_golden_step_on_the_sphere_follows_from_the_ambient_gradient() {
-    // Section 7, S²: the network enters the step only by its ambient gradient, so a linear energy has the same step.
+    // docs/math §7.2: the network enters the step only by its ambient gradient, so a linear energy has the same step.
     let m = Sphere(2);
     let g = Graph::new();
     let x = g.input_rows("x", 1, [3]);

@@ -107,7 +107,7 @@ fn velocity_pulls_codes_on_the_sphere_along_the_gradient_of_their_divergence() {
     };
     let exact = vmf_divergence_slope(m, kappa);
     assert!(within_sigma("dKL/dκ", &slopes(Reparameterisation::Exact), exact, SIGMAS));
-    // METHODS 5: the official gradient in κ is 0.918 of the true one here.
+    // docs/math §5.2: the official gradient in κ is 0.918 of the true one here.
     assert!(!within_sigma("dKL/dκ, official", &slopes(Reparameterisation::Official), exact, SIGMAS));
 }
 

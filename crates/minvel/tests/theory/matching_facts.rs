@@ -20,7 +20,7 @@ fn discrepancy(p: &[f64], q: &[f64]) -> (f64, f64, Vec<f64>) {
 #[test]
 fn fact_55_the_discrepancy_of_two_triangles() {
     let (width, mmd, _) = discrepancy(&P, &Q);
-    let printed = 0.5e-10; // half of the last digit that METHODS gives
+    let printed = 0.5e-10; // half of the last digit of F55
     assert_eq!(width, 6.0);
     assert!((mmd - 0.0136052043).abs() <= printed, "{mmd}");
     assert!((by_hand(0.0) - mmd).abs() <= 8.0 * f64::EPSILON);

@@ -315,7 +315,7 @@ fn an_adaptive_step_divides_by_the_steepness_where_it_exceeds_one() {
 
 #[test]
 fn steep_models_exploit_a_finite_step_and_not_an_adaptive_one() {
-    // METHODS 1.6: a²s²(1 − εa/4) − 2a falls without bound once a > 4/ε.
+    // docs/math §1.6: a²s²(1 − εa/4) − 2a falls without bound once a > 4/ε.
     let (rule, step, steep) = (Rule::product(&normal(12, 1, 1.0), &normal(12, 1, 1.0)), 0.1, 80.0);
     let fixed = MinimumVelocity::new(Langevin, step);
     let adaptive = MinimumVelocity { adaptive: true, ..fixed.clone() };

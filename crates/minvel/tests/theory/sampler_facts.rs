@@ -1,4 +1,4 @@
-//! Facts F47–F51 of METHODS 6.F: the schedule, annealed importance sampling of known integrals, and the leapfrog.
+//! Facts F47–F51 of docs/math §6.F: the schedule, annealed importance sampling of known integrals, and the leapfrog.
 
 use crate::support::sampling::Untested;
 use crate::support::values;
@@ -97,7 +97,7 @@ fn fact_49_annealing_finds_the_evidence_of_a_linear_model() {
 }
 
 /// log of the mean of e^{κμ·z} over the sphere in m coordinates, by corrected Langevin steps.
-/// 16 runs of 16 chains, each with its own step size, as in METHODS.
+/// 16 runs of 16 chains, each with its own step size.
 fn spherical(m: usize, kappa: f64, charts: ChartLaw) -> Estimate {
     let sphere: Arc<dyn Manifold> = Arc::new(Sphere(m - 1));
     let sampler = Arc::new(Metropolis { charts, ..Metropolis::on(sphere.clone()) });
@@ -108,7 +108,7 @@ fn spherical(m: usize, kappa: f64, charts: ChartLaw) -> Estimate {
     weights.log_partition() - Estimate::exact(sphere.volume().unwrap().ln())
 }
 
-/// m, κ, the exact value, and the one of the official code as METHODS found it.
+/// m, κ, the exact value, and the one of the official code as an independent program found it.
 const SPHERICAL: [(usize, f64, f64, f64); 4] = [
     (3, 5.0, 2.6973695060, 2.7309),
     (9, 10.0, 4.1249842723, 4.2104),
@@ -130,7 +130,7 @@ fn fact_50_annealing_on_spheres_is_too_high_with_a_chart_chosen_by_the_state() {
     for (m, kappa, exact, official) in [SPHERICAL[0], SPHERICAL[2]] {
         let found = spherical(m, kappa, ChartLaw::OfState);
         assert!(score(&format!("m = {m}, κ = {kappa}, official"), found, exact) > SIGMAS);
-        // METHODS gives no error: about that of ours is assumed.
+        // The independent program gives no error: about that of ours is assumed.
         let theirs = Estimate { mean: official, ..found };
         assert!(found.z(theirs).abs() < SIGMAS, "{found:?} against {theirs:?}");
     }

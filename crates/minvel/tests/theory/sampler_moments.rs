@@ -54,7 +54,7 @@ impl Target {
     }
 }
 
-/// The banana of METHODS 4.1.
+/// The banana of docs/math §4.1.
 #[derive(Debug)]
 struct Banana;
 

@@ -227,7 +227,7 @@ fn the_gradient_of_the_mean_cosine_in_the_concentration_has_no_bias() {
 
 #[test]
 fn the_official_gradient_is_off_by_the_known_ratios() {
-    // Ratios of METHODS 5, printed with three digits; below κ = 10 its envelope is the exact one.
+    // Ratios of docs/math §5.2, printed with three digits; below κ = 10 its envelope is the exact one.
     for (m, kappa, ratio) in [(9, 2.0, 0.966), (9, 10.0, 0.918), (2, 2.0, 0.516), (2, 10.0, 0.894)] {
         let slopes = slopes_of_the_cosine(m, kappa, Reparameterisation::Official);
         let truth = mean_resultant_slope(m, kappa);

@@ -1,7 +1,8 @@
 //! Networks for colours that judge images with one channel.
 //!
-//! **Statement.** Pixels, drawn black or white by their intensity or as they are, are shown as three equal channels. **Source.** METHODS 4.7
-//! (binarised digits). **Conventions.** As [`Features`]. **Error.** That of what is drawn. **Checked by** tests/fid.rs.
+//! **Statement.** Pixels, drawn black or white by their intensity or as they are, are shown as three equal channels. **Source.**
+//! docs/math §4.7 (binarised digits). **Conventions.** As [`Features`]. **Error.** That of what is drawn. **Checked by**
+//! tests/fid.rs.
 
 use super::Features;
 use minvel_engine::{Expr, Shape, State};

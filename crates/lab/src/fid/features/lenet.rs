@@ -2,7 +2,7 @@
 //!
 //! **Statement.** x ∈ {−½, ½}^{28×28} → 5×5 convolution to 32 channels, 2×2 maximum, ReLU → 5×5 convolution to 64, 2×2
 //! maximum, ReLU → 512 ReLU (the features) → 10 logits. Loss: mean cross-entropy + 5·10⁻⁴·½(|W|² + |b|²) of the dense layers.
-//! **Source.** METHODS 4.7; lecun1998lenet; srivastava2014dropout. **Conventions.** Learnt from grey images p/255 − ½, the
+//! **Source.** docs/math §4.7; lecun1998lenet; srivastava2014dropout. **Conventions.** Learnt from grey images p/255 − ½, the
 //! first 5 000 of the training set held out; used on binary ones, drawn from the intensities. ReLU and the bias come after
 //! the maximum, which is the same and less work. Weights are kept with channels first, `[out, in·5·5]` and, of the first
 //! dense layer, `[64·7·7, 512]`, as files have them. Epochs are shuffled; the rate falls with whole steps of an epoch.

@@ -1,10 +1,10 @@
 //! The paper's mixtures on S¹ and S².
 //!
-//! **Statement.** Mixtures of von Mises–Fisher laws; their constants stand beside each. **Source.** METHODS 4.4, 4.5,
+//! **Statement.** Mixtures of von Mises–Fisher laws; their constants stand beside each. **Source.** docs/math §4.4, §4.5,
 //! P16.
 //! **Conventions.** Unit vectors; mean directions are brought to length 1. **Error.** Constants are right in all
 //! digits.
-//! **Checked by** tests/energy_facts.rs (F41 and the constants of 4.4 and 4.5, by quadrature).
+//! **Checked by** tests/energy_facts.rs (F41, §4.4, §4.5, by quadrature).
 
 use super::super::VonMisesFisher;
 
@@ -22,7 +22,7 @@ pub fn circle_as_printed() -> VonMisesFisher {
 }
 
 /// The data of the S² experiment: four components drawn once, in single precision. I(p) = 5.1608760661, entropy
-/// 1.9446549389 (METHODS has 1 + 7.45·10⁻⁹ times that, as its weights do not quite add up to one).
+/// 1.9446549389 (of normalised weights: as drawn they add up to 1 + 2⁻²⁷).
 pub fn sphere() -> VonMisesFisher {
     let components: [(f32, [f32; 3], f32); 4] = [
         (0.075_077_586, [0.650_842, 0.025_188_213, -0.758_795_26], 5.567_13),

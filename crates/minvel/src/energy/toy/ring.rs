@@ -2,7 +2,7 @@
 //!
 //! **Statement.** Angle uniform, radius r_k + sn with probability ∝ r_k: p(x) = Σ_k w_k [N(r; r_k, s²) + N(−r; r_k,
 //! s²)]/2πr.
-//! **Source.** METHODS 4.1; wenliang2018dkef, whose density divides by r_k instead of r. **Conventions.** A negative
+//! **Source.** docs/math §4.1; wenliang2018dkef, whose density divides by r_k instead of r. **Conventions.** A negative
 //! radius (probability 3·10⁻⁷ at r_k = 1) is a point on the other side. **Error.** p ~ 1/r at the origin, so that I(p)
 //! is infinite there, although the mass is not to be seen. **Checked by** tests/energy_laws.rs.
 

@@ -1,7 +1,7 @@
 //! A spiral of three arms that widen outwards.
 //!
 //! **Statement.** a ~ U(0, 1), arm j of k at angle πa + 2πj/k and radius 1.5πa, deviation 0.5a + 0.1 in each
-//! coordinate: p(x) = (1/k) Σ_j ∫₀¹ N(x; c_j(a), (0.5a + 0.1)²I) da. **Source.** METHODS 4.1; wenliang2018dkef.
+//! coordinate: p(x) = (1/k) Σ_j ∫₀¹ N(x; c_j(a), (0.5a + 0.1)²I) da. **Source.** docs/math §4.1; wenliang2018dkef.
 //! **Conventions.** Angles turn counter-clockwise.
 //! **Error.** The integral is taken by 64 Gauss–Legendre nodes for each arm, to rounding: neighbouring nodes are less
 //! than 0.7 deviations apart. **Checked by** tests/energy_laws.rs.

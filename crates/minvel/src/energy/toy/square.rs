@@ -1,6 +1,6 @@
 //! The uniform law on a cube.
 //!
-//! **Statement.** E = 0 for |x_i| ≤ h, else ∞; Z = (2h)ᵈ. **Source.** METHODS 4.1; wenliang2018dkef.
+//! **Statement.** E = 0 for |x_i| ≤ h, else ∞; Z = (2h)ᵈ. **Source.** docs/math §4.1; wenliang2018dkef.
 //! **Conventions.** The walls belong to it.
 //! **Error.** The density jumps at the walls: I(p) is infinite. **Checked by** tests/energy_laws.rs.
 

@@ -4,7 +4,7 @@
 //! KL_v = κρ_v − log M_v, dKL/dκ = κA′. Going down from ν = v + 8,
 //! 1/ρ_v = 2(v+1)/κ + ρ_{v+1}, 1 − ρ_v = ρ_v(2(v+1)/κ − (1 − ρ_{v+1})), ρ_v′ = ρ_v²(2(v+1)/κ² − ρ_{v+1}′),
 //! log M_v = log M_{v+1} + log(1 + κρ_{v+1}/2(v+1)). At ν, with p = √(ν² + κ²), r = ν/p and D(r) = Σ_k d_k(r)/νᵏ,
-//! log M_ν = p − ν − ν log((p+ν)/2ν) − ½ log(p/ν) + D(r) − D(1). **Source.** METHODS 5; DLMF 10.41.3 (D is the
+//! log M_ν = p − ν − ν log((p+ν)/2ν) − ½ log(p/ν) + D(r) − D(1). **Source.** docs/math §5; DLMF 10.41.3 (D is the
 //! logarithm of its sum, and D(1) that of Stirling's series, so that log M_ν(0) = 0 exactly). **Conventions.** κ > 0;
 //! below 10⁻⁶ it counts as 10⁻⁶. **Error.** Every difference is taken before it cancels. For m from 2 to 1000 and κ from
 //! 10⁻³ to 10⁴, relatively: in f64 6·10⁻⁷ of KL, 4·10⁻⁸ of κA′, 8·10⁻⁹ of 1 − A, by truncation; in f32 10⁻⁵ of each.

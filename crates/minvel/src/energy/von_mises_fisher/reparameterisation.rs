@@ -4,7 +4,7 @@
 //! dθ/dκ = −∂_κF(θ)/f(θ) = −∫₀^θ (cos t − A) f(t) dt/f(θ) = −∫_θ^π (A − cos t) f(t) dt/f(θ).
 //! Of the two integrals the one whose integrand is positive throughout is taken: the first for cos θ > A. With σ = 1 for
 //! the first and −1 for the second, t = θ − 2σa and Δ = 2 sin(θ − σa) sin a, it is
-//! ∫ (|cos θ − A| + Δ)(1 − 2σ cos(θ − σa) sin a/sin θ)^{m−2} e^{σκΔ} 2da. **Source.** METHODS 5; figurnov2018.
+//! ∫ (|cos θ − A| + Δ)(1 − 2σ cos(θ − σa) sin a/sin θ)^{m−2} e^{σκΔ} 2da. **Source.** docs/math §5; figurnov2018.
 //! **Conventions.** Random numbers are held fixed in the gradient in μ, θ in that in κ.
 //! **Error.** No bias beyond that of the rule, which is below 10⁻⁶ relatively in f64 and 3·10⁻⁵ in f32, for m from 2 to
 //! 1000, κ from 10⁻³ to 10⁴ and θ where the density is above e^{−20} of its largest value.

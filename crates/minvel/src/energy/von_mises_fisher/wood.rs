@@ -2,7 +2,7 @@
 //!
 //! **Statement.** e ~ Beta((m−1)/2, (m−1)/2), 1 − w = 2be/(1 − (1−b)e), accepted with probability
 //! exp((m−1)(log(1+δ) − δ)), δ = (1−b)(e − ½)/(1 − (1−b)e); then z = wμ + √(1−w²)v, v uniform across μ.
-//! **Source.** METHODS 5; wood1994, ulrich1984. **Conventions.** w = μ·z; 1 − w is what is computed.
+//! **Source.** docs/math §5; wood1994, ulrich1984. **Conventions.** w = μ·z; 1 − w is what is computed.
 //! **Error.** m = 3 by its inverse distribution function; else the 10⁻⁹ of [`draw`]. **Checked by**
 //! tests/energy_facts.rs (F43–F45).
 
@@ -17,7 +17,7 @@ pub enum Envelope {
     /// b = (m−1)/(2κ + c), c = √(4κ² + (m−1)²): no cancellation for any κ.
     Exact,
     /// The paper's code: from κ = 10 to 11 b is replaced by (m−1)/(4κ), which breaks the bound of the acceptance test.
-    /// Only to replicate its numbers: METHODS 5.
+    /// Only to replicate its numbers: docs/math §5.
     Official,
 }
 
@@ -36,7 +36,7 @@ impl Envelope {
 /// Sampler of w = μ·z and of z, with concentrations that may differ from row to row.
 ///
 /// It can be differentiated with the random numbers held fixed. In the mean that is exact. In κ it ignores how the
-/// acceptance depends on κ: exact for m = 3, biased otherwise (by 8 % at m = 9, κ = 10: METHODS 5); what has no bias for
+/// acceptance depends on κ: exact for m = 3, biased otherwise (by 8 % at m = 9, κ = 10: docs/math §5); what has no bias for
 /// any m is [`Posterior`](super::Posterior).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wood {

@@ -21,7 +21,7 @@ fn velocity(step: f64, reduction: Reduction) -> MinimumVelocity {
     MinimumVelocity { reduction, ..MinimumVelocity::new(Langevin, step) }
 }
 
-/// E L̂ of MVL at finite ε, 1.4.
+/// E L̂ of MVL at finite ε, docs/math §1.4.
 fn mvl_mean(a: f64, s: f64, step: f64) -> f64 {
     a * a * s * s * (1.0 - step * a / 4.0) - 2.0 * a
 }

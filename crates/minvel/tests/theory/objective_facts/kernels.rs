@@ -221,7 +221,7 @@ fn fact_25_drawn_births_and_deaths_bring_the_variance_back() {
     let mean: f64 =
         (0..600).flat_map(|i| (0..600).map(move |j| (i, j))).map(|(i, j)| law[i] * law[j] * pairs(i, j)).sum();
     let predicted = 4.0 / (step * batch as f64) * mean;
-    assert_digits("predicted", predicted, 4.6702, 4); // METHODS prints 4.69, 0.4 % off
+    assert_digits("predicted", predicted, 4.6702, 4);
 
     // The deterministic estimator, by replicas of one program.
     let g = Graph::new();
@@ -235,7 +235,7 @@ fn fact_25_drawn_births_and_deaths_bring_the_variance_back() {
     assert!(within_sigma("the mean is unbiased", &deterministic, 0.5 * a * a - a, 4.0));
     let (steady, error) = estimate(&squares(&deterministic));
     println!("variance of the deterministic estimator: {steady:.4} ± {error:.4}");
-    assert!((steady - 0.030).abs() < 4.0 * error + 0.0005, "METHODS prints 0.030");
+    assert!((steady - 0.030).abs() < 4.0 * error + 0.0005, "F25 has 0.030");
 
     // To the prediction belong the variance over data and corrections of order 1/B and ε.
     let (drawn, error) = estimate(&squares(&rates));
