@@ -155,7 +155,7 @@ fn images_of_other_sizes_are_framed_as_in_training() {
     folder.file("large.png", png([90, 70], (8, 0), &[], &[100; 90 * 70]));
     folder.good(&["encode", "run", "large.png", "--out", "large.csv"]);
     // idx files are images too
-    folder.file("images", support::idx(&[3, 9, 9], (0..243).map(|k| k as u8)));
+    folder.file("images", crate::support::idx(&[3, 9, 9], (0..243).map(|k| k as u8)));
     folder.good(&["encode", "run", "images", "--out", "idx.csv"]);
     assert_eq!(column(&folder.path("idx.csv"), "unit2").len(), 3);
 }

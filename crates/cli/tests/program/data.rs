@@ -88,7 +88,7 @@ fn the_path_of_a_built_in_set_is_a_file_that_anyone_can_read() {
 fn commands_that_lack_data_say_the_line_that_gets_it() {
     let folder = Folder::new("lacking");
     std::fs::create_dir(folder.path("one")).unwrap();
-    folder.file("one/a.png", support::picture(|y, _| y as u8));
+    folder.file("one/a.png", crate::support::picture(|y, _| y as u8));
     for (arguments, line) in [
         (vec!["fit", "volcano"], "minvel data fetch volcano"),
         (vec!["fit", "wine"], "minvel data fetch wine"),

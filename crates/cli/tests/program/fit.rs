@@ -187,7 +187,7 @@ fn a_fit_says_what_it_guessed_and_how_it_went() {
     let folder = Folder::new("fit-says");
     folder.file("quakes.csv", quakes(100, 2));
     let output = folder.minvel(&[&["fit", "quakes.csv"], &TINY[..], &SPLIT].concat());
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), support::error(&output));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), crate::support::error(&output));
     assert!(output.status.success(), "{err}");
     assert!(err.contains("inferred: manifold sphere:2") && err.contains("inferred: units degrees"), "{err}");
     for word in [

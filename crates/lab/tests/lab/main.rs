@@ -4,6 +4,7 @@
 mod support;
 
 mod bibliography;
+mod citations;
 mod data_archive;
 mod data_binary;
 mod data_cifar;
