@@ -2,7 +2,7 @@
 
 use crate::targets::Place;
 use minvel::fit::Model;
-use minvel::train::{Checkpoint, Desk};
+use minvel::train::{Checkpoint, Context};
 use minvel_engine::State;
 use minvel_lab::data::npz::Array;
 use minvel_lab::data::{Column, Dataset, Request, npz, write_table};
@@ -154,10 +154,10 @@ pub fn models(place: &Place) -> Vec<Vec<u8>> {
         let request = Request { manifold: Some(name.into()), ..Request::default() };
         let data = Dataset::read(&path, &request).expect("a table");
         let split = data.split(1);
-        let mut desk = Desk::bare();
-        desk.threads = 1;
+        let mut context = Context::bare();
+        context.threads = 1;
         let (train, validation) = (data.select(&split.train), data.select(&split.validation));
-        let learnt = Model::learn(data.manifold.clone(), &settings, &train, &validation, &desk).expect("a model");
+        let learnt = Model::learn(data.manifold.clone(), &settings, &train, &validation, &context).expect("a model");
         let path = place.path("seed.safetensors");
         learnt.0.write(&path, &data.coordinates).expect("a seed can be written");
         fs::read(&path).expect("just written")

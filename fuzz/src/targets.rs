@@ -2,11 +2,11 @@
 
 use crate::seeds;
 use minvel::manifold;
-use minvel::train::{Checkpoint, Desk};
+use minvel::train::{Checkpoint, Context};
 use minvel_engine::{Clock, Graph, State};
 use minvel_lab::data::folder::Framing;
 use minvel_lab::data::npz::Npz;
-use minvel_lab::data::{Dataset, Layout, Options, Picture, Request, Table, cifar, idx};
+use minvel_lab::data::{Dataset, Layout, Picture, Request, Table, TableOptions, cifar, idx};
 use minvel_lab::experiment::{Config, LIST as EXPERIMENTS, MODELS};
 use minvel_lab::fid::{Inception, Lenet, Statistics};
 use minvel_lab::fitting::RunFolder;
@@ -187,7 +187,7 @@ fn table(path: &Path) -> bool {
         let layout = layout.map(|l| vec![l]);
         requests.push(Request { manifold: Some(manifold.into()), layout, ..Request::default() });
     }
-    let Ok(table) = Table::read(path, &Options::default()) else { return false };
+    let Ok(table) = Table::read(path, &TableOptions::default()) else { return false };
     for request in &requests {
         if let Ok(data) = Dataset::of(table.clone(), request) {
             assert!(data.points.iter().all(|x| x.is_finite()), "points are finite");
@@ -245,13 +245,13 @@ fn checkpoint(input: &[u8], place: &Place) -> bool {
 fn model(input: &[u8], place: &Place) -> bool {
     place.file("model.safetensors", input);
     let Ok((model, coordinates)) = RunFolder(place.path("")).read_model() else { return false };
-    let mut desk = Desk::bare();
-    desk.threads = 1;
+    let mut context = Context::bare();
+    context.threads = 1;
     let m = model.manifold().ambient();
     let centres: Vec<f64> = model.centres().into_iter().take(3 * m).collect();
-    let scores = model.log_density(&centres, &desk).expect("nobody stops it, and the CPU does not fail");
+    let scores = model.log_density(&centres, &context).expect("nobody stops it, and the CPU does not fail");
     assert_eq!(scores.len(), centres.len() / m);
-    let drawn = model.sample(3, 1, &desk).expect("nobody stops it, and the CPU does not fail");
+    let drawn = model.sample(3, 1, &context).expect("nobody stops it, and the CPU does not fail");
     drop(coordinates.table(&drawn.points));
     true
 }

@@ -6,7 +6,7 @@ use crate::source::Source;
 use clap::Args;
 use minvel::Error;
 use minvel::fit::{Comparison, Model};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_lab::data::{Coordinates, Dataset, locate};
 use minvel_lab::fitting::RunFolder;
 use std::path::{Path, PathBuf};
@@ -42,9 +42,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (models, data) = read(arguments).map_err(Failure::Input)?;
     data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
     let bars = Bars::new("compare");
-    let desk = Desk::watched(&bars, crate::stop::on_signal());
-    let both = || Comparison::of([&models[0], &models[1]], &data.points, &desk);
-    let comparison = desk.stage("scoring", 2 * data.rows(), "rows", both).map_err(Failure::of_work)?;
+    let context = Context::watched(&bars, crate::stop::on_signal());
+    let both = || Comparison::of([&models[0], &models[1]], &data.points, &context);
+    let comparison = context.stage("scoring", 2 * data.rows(), "rows", both).map_err(Failure::of_work)?;
     bars.finish();
     if arguments.json {
         say!("{}", serde_json::to_string(&comparison).expect("a comparison is plain data"));

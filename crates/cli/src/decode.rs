@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.album.check(out).map_err(Failure::Input)?;
     let mut codec = arguments.place.codec(&arguments.model).map_err(Failure::Input)?;
     let codes = read_codes(&arguments.codes, &*codec.model.latent).map_err(Failure::Input)?;
-    let pixels = codec.decode(&codes, &arguments.place.desk()).map_err(Failure::of_work)?;
+    let pixels = codec.decode(&codes, &arguments.place.context()).map_err(Failure::of_work)?;
     let written = arguments.album.write(out, codec.card.image, &pixels)?;
     let images = pixels.len() / codec.pixels();
     if arguments.json {

@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     check_name(&arguments.out).map_err(Failure::Input)?;
     let mut codec = arguments.place.codec(&arguments.model).map_err(Failure::Input)?;
     let framing = Framing { crop: codec.card.crop, side: codec.card.image[0] };
-    let (channels, threads) = (codec.card.image[2], arguments.place.desk().threads());
+    let (channels, threads) = (codec.card.image[2], arguments.place.context().threads());
     let framed = Framed::read(&arguments.images, framing, channels, threads).map_err(Failure::Input)?;
     let columns = arguments.columns(&mut codec, &framed).map_err(Failure::Input)?;
     write_table(&arguments.out, &columns).map_err(Failure::Work)?;
@@ -89,11 +89,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl Arguments {
     /// File, draw and coordinates of each row, all draws of an image together.
     fn columns(&self, codec: &mut Codec, framed: &Framed) -> Result<Vec<Column>, Error> {
-        let (seed, desk) = (self.seed.unwrap_or(codec.card.seed), self.place.desk());
+        let (seed, context) = (self.seed.unwrap_or(codec.card.seed), self.place.context());
         let draws = self.draws.get() as usize;
         let readings: Vec<Reading> =
             if self.mean { vec![Reading::Mean] } else { (0..self.draws.get()).map(Reading::Draw).collect() };
-        let sets = readings.into_iter().map(|reading| codec.encode(&framed.pixels, reading, seed, &desk));
+        let sets = readings.into_iter().map(|reading| codec.encode(&framed.pixels, reading, seed, &context));
         let sets = sets.collect::<Result<Vec<_>, _>>()?;
         let m = codec.model.latent.ambient();
         let mut codes = Vec::with_capacity(sets.len() * framed.names.len() * m);

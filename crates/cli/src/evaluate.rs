@@ -5,7 +5,7 @@ use crate::progress::Bars;
 use crate::source::Source;
 use clap::Args;
 use minvel::fit::{Evaluation, LEAST_TESTED};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_lab::data::{Dataset, locate};
 use minvel_lab::fitting::RunFolder;
 use std::path::PathBuf;
@@ -37,15 +37,15 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (begun, bars) = (Instant::now(), Bars::new("evaluate"));
-    let desk = Desk::watched(&bars, crate::stop::on_signal());
+    let context = Context::watched(&bars, crate::stop::on_signal());
     let (model, coordinates) = RunFolder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let input = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
     let read = || Dataset::read_as(&input, &coordinates, &options);
-    let data = desk.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
+    let data = context.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
     data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
-    let evaluation = Evaluation::of(&model, &data.points, model.settings().seed, &desk);
+    let evaluation = Evaluation::of(&model, &data.points, model.settings().seed, &context);
     bars.finish();
     let evaluation = evaluation.map_err(Failure::of_work)?;
     let known = model.share_known(&data.points);

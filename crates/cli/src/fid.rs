@@ -4,11 +4,11 @@ use crate::progress::Bars;
 use crate::{Failure, place};
 use clap::{Args, ValueEnum};
 use minvel::estimate::format;
-use minvel::train::{Desk, Observer};
+use minvel::train::{Context, Observer};
 use minvel::{Device, DeviceError, Error, file};
 use minvel_lab::data::folder::{Pictures, Skipped};
 use minvel_lab::data::{Images, catalogue, folder};
-use minvel_lab::fid::{Features, Gathering, Inception, Lenet, Statistics};
+use minvel_lab::fid::{FeatureMap, Gathering, Inception, Lenet, Statistics};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ enum Network {
 }
 
 /// A network that threads share.
-type Shared = Arc<dyn Features + Send + Sync>;
+type Shared = Arc<dyn FeatureMap + Send + Sync>;
 
 /// Weights, for images of any size.
 enum Weights {
@@ -137,7 +137,7 @@ struct Measured {
 struct Work<'a> {
     arguments: &'a Arguments,
     weights: Option<&'a Weights>,
-    desk: &'a Desk<'a>,
+    context: &'a Context<'a>,
     bars: &'a Bars,
 }
 
@@ -161,7 +161,7 @@ impl Work<'_> {
             Source::Folder(files) => {
                 let network = self.network(None);
                 let (count, inner) = (files.len(), network.clone());
-                let pictures = Pictures::new(files, self.desk.threads(), move |picture| inner.intensities(&picture));
+                let pictures = Pictures::new(files, self.context.threads(), move |picture| inner.intensities(&picture));
                 self.gather(name, &*network, pictures, count, stream)
             }
         }
@@ -174,13 +174,13 @@ impl Work<'_> {
     fn gather(
         &self,
         name: &str,
-        network: &(dyn Features + Send + Sync),
+        network: &(dyn FeatureMap + Send + Sync),
         pictures: impl Iterator<Item = Result<Vec<f32>, Skipped>>,
         count: usize,
         stream: u32,
     ) -> Result<Measured, Failure> {
         let at_once = (self.arguments.batch as usize).min(count.next_multiple_of(16));
-        let gathering = Gathering::new(network, at_once, stream, self.arguments.seed, &self.desk.options(1));
+        let gathering = Gathering::new(network, at_once, stream, self.arguments.seed, &self.context.options(1));
         let failed = |why: DeviceError| Failure::Work(why.into());
         let mut gathering = gathering.map_err(failed)?;
         let mut skipped = vec![];
@@ -190,7 +190,7 @@ impl Work<'_> {
                 Ok(intensities) => gathering.extend(&intensities).map_err(failed)?,
                 Err(file) => skipped.push(file),
             }
-            self.desk.go_on().map_err(Failure::of_work)?;
+            self.context.go_on().map_err(Failure::of_work)?;
             self.bars.advance((gathering.count() + skipped.len()) as u64, "");
         }
         self.bars.end();
@@ -217,9 +217,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let images = sources.iter().any(|s| !matches!(s, Source::Statistics(_)));
     let weights = images.then(|| Weights::of(arguments)).transpose().map_err(Failure::Input)?;
     let bars = Bars::new("fid");
-    let mut desk = Desk::watched(&bars, stop);
-    (desk.threads, desk.device) = (arguments.threads, arguments.device);
-    let work = Work { arguments, weights: weights.as_ref(), desk: &desk, bars: &bars };
+    let mut context = Context::watched(&bars, stop);
+    (context.threads, context.device) = (arguments.threads, arguments.device);
+    let work = Work { arguments, weights: weights.as_ref(), context: &context, bars: &bars };
     let measured = names.zip(sources).enumerate().map(|(i, (name, source))| work.measure(name, source, i as u32));
     let measured = measured.collect::<Result<Vec<Measured>, Failure>>();
     bars.finish();

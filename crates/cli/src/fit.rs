@@ -5,11 +5,11 @@ use crate::source::Source;
 use crate::{Failure, place};
 use clap::Args;
 use minvel::estimate::format;
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel::{Device, Error, file};
 use minvel_lab::data::{Dataset, Input, LEAST_ROWS, Layout, Request, locate};
 use minvel_lab::experiment::Config;
-use minvel_lab::fitting::{self, FitRun, RunFolder, Summary, model_in_words};
+use minvel_lab::fitting::{self, FitRun, FitSummary, RunFolder, model_in_words};
 use minvel_lab::report::Versions;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -169,8 +169,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(folder) = &arguments.resume {
         place::resumable("fit", folder);
     }
-    let desk = Desk::watched(&bars, stop.clone());
-    let (folder, asked, config, dataset) = prepare(&arguments, &desk).map_err(Failure::of_input)?;
+    let context = Context::watched(&bars, stop.clone());
+    let (folder, asked, config, dataset) = prepare(&arguments, &context).map_err(Failure::of_input)?;
     if !arguments.json {
         for guess in &dataset.guesses {
             note!("inferred: {guess}");
@@ -205,9 +205,9 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// Reads and checks everything before anything is written.
-fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(RunFolder, Asked, Config, Dataset), Error> {
+fn prepare(arguments: &Arguments, context: &Context) -> Result<(RunFolder, Asked, Config, Dataset), Error> {
     if let Some(folder) = &arguments.resume {
-        return resumed(folder, desk);
+        return resumed(folder, context);
     }
     let name = arguments.data.as_deref().expect("clap asks for it");
     let mut config = fitting::defaults();
@@ -229,7 +229,7 @@ fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(RunFolder, Asked, Conf
     }
     let settings = fitting::settings(&config)?;
     let input = locate(name)?;
-    let dataset = read(&input, &arguments.reading, arguments.distinct, desk)?;
+    let dataset = read(&input, &arguments.reading, arguments.distinct, context)?;
     settings.check_room(&*dataset.manifold, dataset.rows())?;
     let stem = if input == Input::Standard { "input" } else { name };
     let stem = Path::new(stem).file_stem().map_or("data".to_string(), |s| s.to_string_lossy().into_owned());
@@ -246,9 +246,9 @@ fn prepare(arguments: &Arguments, desk: &Desk) -> Result<(RunFolder, Asked, Conf
     Ok((RunFolder(folder), asked, config, dataset))
 }
 
-fn read(input: &Input, reading: &Reading, distinct: bool, desk: &Desk) -> Result<Dataset, Error> {
+fn read(input: &Input, reading: &Reading, distinct: bool, context: &Context) -> Result<Dataset, Error> {
     let request = reading.request()?;
-    let dataset = desk.stage("reading", 0, "rows", || Dataset::read(input, &request))?;
+    let dataset = context.stage("reading", 0, "rows", || Dataset::read(input, &request))?;
     let dataset = if distinct { dataset.without_repeats() } else { dataset };
     match dataset.distinct_rows() {
         LEAST_ROWS.. => Ok(dataset),
@@ -258,7 +258,7 @@ fn read(input: &Input, reading: &Reading, distinct: bool, desk: &Desk) -> Result
     }
 }
 
-fn resumed(folder: &Path, desk: &Desk) -> Result<(RunFolder, Asked, Config, Dataset), Error> {
+fn resumed(folder: &Path, context: &Context) -> Result<(RunFolder, Asked, Config, Dataset), Error> {
     let asked: Asked = place::asked(folder, "fit")?;
     place::check_version(folder, "fit", &asked.version)?;
     let base = if asked.quick { fitting::defaults().quick()? } else { fitting::defaults() };
@@ -266,7 +266,7 @@ fn resumed(folder: &Path, desk: &Desk) -> Result<(RunFolder, Asked, Config, Data
     // the name of a built-in file is not a path
     let input =
         if asked.data.is_file() { Input::File(asked.data.clone()) } else { locate(&asked.data.to_string_lossy())? };
-    let dataset = read(&input, &asked.reading, asked.distinct, desk)?;
+    let dataset = read(&input, &asked.reading, asked.distinct, context)?;
     if dataset.sha256 != asked.sha256 {
         return Err(Error::content(&asked.data, "the file has changed since the fit started; start a new fit"));
     }
@@ -274,7 +274,7 @@ fn resumed(folder: &Path, desk: &Desk) -> Result<(RunFolder, Asked, Config, Data
 }
 
 /// The outcome in a few lines.
-fn text(summary: &Summary, folder: &RunFolder) -> String {
+fn text(summary: &FitSummary, folder: &RunFolder) -> String {
     let mut out = format!("{}\n", summary.data.coordinates);
     out += &format!(
         "{} rows ({} distinct): {}\nmodel: {}\n",

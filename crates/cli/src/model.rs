@@ -3,11 +3,11 @@
 use crate::{Failure, place};
 use clap::Args;
 use minvel::autoencoder::Codec;
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel::{Device, Error, file};
 use minvel_lab::data::png_file;
 use minvel_lab::fitting::RunFolder;
-use minvel_lab::plot::{Grid, Plot};
+use minvel_lab::plot::{ImageGrid, Plot};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
@@ -40,10 +40,10 @@ impl Place {
     }
 
     /// Where programs run.
-    pub fn desk(&self) -> Desk<'static> {
-        let mut desk = Desk::bare();
-        (desk.threads, desk.device) = (self.threads, self.device());
-        desk
+    pub fn context(&self) -> Context<'static> {
+        let mut context = Context::bare();
+        (context.threads, context.device) = (self.threads, self.device());
+        context
     }
 
     /// An error if a fitted density is asked for what only auto-encoders have.
@@ -147,7 +147,7 @@ impl Album {
             written.push(out.to_path_buf());
         }
         if let Some(grid) = &self.grid {
-            let plot = Plot::Grid(Grid::new(image, COLUMNS, pixels.to_vec()));
+            let plot = Plot::ImageGrid(ImageGrid::new(image, COLUMNS, pixels.to_vec()));
             file::write(grid, &plot.png(2.0)).map_err(Failure::Work)?;
             written.push(grid.clone());
         }

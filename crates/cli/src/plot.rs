@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::progress::Bars;
 use clap::{Args, ValueEnum};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel::{Error, file};
 use minvel_lab::fitting::{RunFolder, density_figures, look};
 use minvel_lab::plot::density::Points;
@@ -98,18 +98,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     look.title = arguments.title.clone().unwrap_or(look.title);
     let bars = Bars::new("plot");
-    let desk = Desk::watched(&bars, crate::stop::on_signal());
-    let figures = density_figures(&model, &model.centres(), &look, &desk).map_err(Failure::of_work)?;
+    let context = Context::watched(&bars, crate::stop::on_signal());
+    let figures = density_figures(&model, &model.centres(), &look, &context).map_err(Failure::of_work)?;
     arguments.check(&figures).map_err(Failure::Input)?;
     let out = arguments.out.clone().unwrap_or(arguments.folder.clone());
     file::create_folder(&out).map_err(Failure::Work)?;
     let mut written = vec![];
     let mut write = |figure: &Figure| {
-        desk.go_on()?;
+        context.go_on()?;
         written.extend(figure.write(&out)?);
         Ok(())
     };
-    desk.stage("writing", 0, "figures", || figures.iter().try_for_each(&mut write)).map_err(Failure::of_work)?;
+    context.stage("writing", 0, "figures", || figures.iter().try_for_each(&mut write)).map_err(Failure::of_work)?;
     bars.finish();
     match arguments.json {
         true => say!("{}", serde_json::json!({ "files": written })),

@@ -6,7 +6,7 @@ use crate::progress::Bars;
 use crate::target::Target;
 use clap::Args;
 use minvel::Error;
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_lab::data::encode_table;
 use minvel_lab::fitting::RunFolder;
 use std::path::PathBuf;
@@ -67,12 +67,12 @@ fn points(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
     target.check(arguments.json).map_err(Failure::Input)?;
     let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
     let bars = Bars::new("sample");
-    let desk = Desk::watched(&bars, crate::stop::on_signal());
+    let context = Context::watched(&bars, crate::stop::on_signal());
     let number = arguments.number.unwrap_or(1000);
-    let draw = || model.sample(number, arguments.seed.unwrap_or(1), &desk);
-    let drawn = desk.stage("sampling", model.rows_of_draws(number), "proposals", draw).map_err(Failure::of_work)?;
+    let draw = || model.sample(number, arguments.seed.unwrap_or(1), &context);
+    let drawn = context.stage("sampling", model.rows_of_draws(number), "proposals", draw).map_err(Failure::of_work)?;
     let columns = coordinates.table(&drawn.points).map_err(Failure::Input)?;
-    let bytes = desk.stage("writing", 0, "rows", || encode_table(out, &columns)).map_err(Failure::of_work)?;
+    let bytes = context.stage("writing", 0, "rows", || encode_table(out, &columns)).map_err(Failure::of_work)?;
     bars.finish();
     target.put(&bytes)?;
     match arguments.json {
@@ -102,7 +102,7 @@ fn images(arguments: &Arguments) -> Result<(), Failure> {
     arguments.album.check(out).map_err(Failure::Input)?;
     let mut codec = arguments.place.codec(&arguments.model).map_err(Failure::Input)?;
     let seed = arguments.seed.unwrap_or(codec.card.seed);
-    let pixels = codec.sample(number, seed, &arguments.place.desk()).map_err(Failure::of_work)?;
+    let pixels = codec.sample(number, seed, &arguments.place.context()).map_err(Failure::of_work)?;
     let written = arguments.album.write(out, codec.card.image, &pixels)?;
     if arguments.json {
         say!("{}", serde_json::json!({ "images": number, "seed": seed, "written": written }));

@@ -7,7 +7,7 @@ use crate::target::Target;
 use clap::Args;
 use minvel::estimate::Estimate;
 use minvel::fit::Levels;
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_lab::data::{Dataset, encode_appended, locate};
 use minvel_lab::fitting::RunFolder;
 use std::path::PathBuf;
@@ -48,28 +48,28 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bars = Bars::new("score");
-    let desk = Desk::watched(&bars, crate::stop::on_signal());
+    let context = Context::watched(&bars, crate::stop::on_signal());
     arguments.target.check(arguments.json).map_err(Failure::Input)?;
     let (model, coordinates) = RunFolder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let input = locate(&arguments.data).map_err(Failure::Input)?;
     let (coordinates, options) =
         (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
     let read = || Dataset::read_complete(&input, &coordinates, &options);
-    let complete = desk.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
+    let complete = context.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
     let data = &complete.data;
     data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
-    let energy = || model.energy(&data.points, &desk);
-    let energy = desk.stage("scoring", data.rows(), "rows", energy).map_err(Failure::of_work)?;
+    let energy = || model.energy(&data.points, &context);
+    let energy = context.stage("scoring", data.rows(), "rows", energy).map_err(Failure::of_work)?;
     let log_density = model.log_density_of_energy(&energy);
     let mean = Estimate::of(log_density.iter().copied());
     let mut more = vec![complete.column("log_density", &log_density), complete.column("energy", &energy)];
     if arguments.level {
-        let levels = || Levels::of(&model, model.settings().seed + 4, &desk);
-        let levels = desk.stage("levels", Levels::DRAWS, "draws", levels).map_err(Failure::of_work)?;
+        let levels = || Levels::of(&model, model.settings().seed + 4, &context);
+        let levels = context.stage("levels", Levels::DRAWS, "draws", levels).map_err(Failure::of_work)?;
         more.push(complete.column("level", &log_density.iter().map(|l| levels.at(*l)).collect::<Vec<f64>>()));
     }
     let write = || encode_appended(&input, &options, &arguments.target.out, &more);
-    let bytes = desk.stage("writing", 0, "rows", write).map_err(Failure::of_work)?;
+    let bytes = context.stage("writing", 0, "rows", write).map_err(Failure::of_work)?;
     bars.finish();
     arguments.target.put(&bytes)?;
     let missing = complete.total - data.rows();

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use minvel::Error;
-use minvel_lab::data::{Coordinates, Options};
+use minvel_lab::data::{Coordinates, TableOptions};
 use serde::{Deserialize, Serialize};
 
 /// How the file is made up.
@@ -37,8 +37,8 @@ impl Source {
     }
 
     /// How the file is read.
-    pub fn options(&self) -> Options {
-        Options { delimiter: self.delimiter, array: self.array.clone(), ..Options::default() }
+    pub fn options(&self) -> TableOptions {
+        TableOptions { delimiter: self.delimiter, array: self.array.clone(), ..TableOptions::default() }
     }
 
     /// The coordinates of a model as this file has them: by other names, if these were given.

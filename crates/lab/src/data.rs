@@ -57,5 +57,5 @@ pub use layout::{Layout, Units};
 pub(crate) use npy::half;
 pub use picture::{Picture, png_file};
 pub(crate) use table::hexadecimal;
-pub use table::{Column, Options, Table};
+pub use table::{Column, Table, TableOptions};
 pub use write::{append_columns, check_name, encode_appended, encode_table, write_table};

@@ -1,11 +1,10 @@
 //! Experiments: settings as written ([`Config`]) → checked once ([`Experiment`]) → run → [`Report`].
 //!
 //! An experiment is a list of independent units, each named; what a unit found is kept as soon as it is there
-//! ([`Ledger`]), and trainings inside a unit keep checkpoints, so that an interrupted run goes on where it was and ends
+//! ([`Journal`]), and trainings inside a unit keep checkpoints, so that an interrupted run goes on where it was and ends
 //! with the same bits. A new experiment is one file with an [`Entry`], one TOML, and one line in [`LIST`].
 //! **Checked by** tests/experiment.rs, and by killing the program in crates/cli/tests/resume.rs.
 
-mod bench;
 mod bias_variance;
 mod celeba;
 mod cifar;
@@ -13,20 +12,21 @@ mod config;
 mod contrastive;
 mod directions;
 mod earth;
-mod gallery;
 mod gaussian;
+mod image_models;
 mod integrals;
-mod ledger;
+mod journal;
 mod planar;
 mod recipe;
 mod recovery;
+mod runner;
 mod single;
 mod vae;
 mod wae;
 
-pub use bench::Bench;
 pub use config::Config;
-pub use ledger::Ledger;
+pub use journal::Journal;
+pub use runner::Runner;
 pub use single::{Choices, Chosen, choices};
 
 use crate::report::{Figure, Machine, Report, Row, Versions};
@@ -39,8 +39,8 @@ pub trait Experiment {
         Ok(())
     }
 
-    /// Does the work, in units of the bench.
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error>;
+    /// Does the work, in units of the runner.
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error>;
 }
 
 /// What an experiment found.
@@ -126,13 +126,13 @@ impl Entry {
     pub fn perform(
         &self,
         config: &Config,
-        bench: &mut Bench,
+        runner: &mut Runner,
         versions: Versions,
         revision: &str,
     ) -> Result<Report, Error> {
-        let mut findings = (self.check)(config)?.run(bench)?;
-        if !bench.missing().is_empty() {
-            let missing = bench.missing().join(", ");
+        let mut findings = (self.check)(config)?.run(runner)?;
+        if !runner.missing().is_empty() {
+            let missing = runner.missing().join(", ");
             findings.notes.insert(0, format!("This report is partial; still missing: {missing}."));
         }
         Ok(Report {
@@ -141,9 +141,9 @@ impl Entry {
             source: self.source.to_string(),
             config: config.json(),
             quick: config.is_quick(),
-            device: bench.devices(),
-            seconds: bench.timings().iter().map(|t| t.seconds).sum(),
-            timings: bench.timings().to_vec(),
+            device: runner.devices(),
+            seconds: runner.timings().iter().map(|t| t.seconds).sum(),
+            timings: runner.timings().to_vec(),
             machine: Machine::here(),
             versions,
             revision: revision.to_string(),

@@ -7,7 +7,7 @@ mod frechet;
 mod score;
 mod statistics;
 
-pub use features::{Extractor, Features, Grey, Inception, Lenet, Origin, Schooling, Thumbnail};
+pub use features::{Extractor, FeatureMap, Grey, Inception, Lenet, Origin, Schooling, Thumbnail};
 pub use frechet::{Normal, Scatter};
 pub use score::{Fid, Reference};
 pub use statistics::{Gathering, Statistics};

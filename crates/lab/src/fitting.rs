@@ -7,7 +7,7 @@ mod pages;
 mod settings;
 
 pub use density_grid::DensityGrid;
-pub use folder::{FitRun, RunFolder, Summary, read_model};
+pub use folder::{FitRun, FitSummary, RunFolder, read_model};
 pub use margins::margin_figures;
 pub use pages::{density_figures, look, model_in_words};
 pub use settings::{DEFAULTS, defaults, settings};

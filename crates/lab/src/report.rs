@@ -1,6 +1,6 @@
 //! Reports: `report.json` is the truth; Markdown, HTML and pictures are renderings of it.
 //!
-//! A [`Row`] is a number with its error, the paper's number where it has one, and a claim that a stated [`Rule`] decides.
+//! A [`Row`] is a number with its error, the paper's number where it has one, and a claim that a stated [`Claim`] decides.
 //! **Checked by** tests/report.rs.
 
 mod html;
@@ -10,7 +10,7 @@ mod markdown;
 mod rule;
 
 pub use machine::{Machine, Versions};
-pub use rule::Rule;
+pub use rule::Claim;
 
 use crate::plot::{Plot, Theme};
 use minvel::estimate::{Estimate, format, number};
@@ -122,7 +122,7 @@ impl Row {
     }
 
     /// The same with a claim, which the rule decides.
-    pub fn claim(self, claim: &str, rule: Rule) -> Self {
+    pub fn claim(self, claim: &str, rule: Claim) -> Self {
         let holds = rule.holds(self.value, self.std_error);
         self.decided(claim, &rule.to_string(), holds)
     }

@@ -5,7 +5,7 @@ use minvel::Energy;
 use minvel::energy::toy::Toy;
 use minvel::energy::{Mlp, initialise, parameters};
 use minvel::estimate::OnGrid;
-use minvel::flow::{Form, Law, Noise, RiemannianLangevin};
+use minvel::flow::{FlowForm, Law, Noise, RiemannianLangevin};
 use minvel::network::{Activation, Features};
 use minvel::objective::{MinimumVelocity, Objective};
 use minvel_engine::optim::{Optimiser, Schedule};
@@ -20,7 +20,8 @@ fn main() {
     let g = &Graph::new();
     let model = Mlp::new("psi", Features::of(sphere.clone()), &[64, 64], Activation::Tanh);
     let data = truth.sample(g, 1000, 0).expect("mixtures can be sampled");
-    let objective = MinimumVelocity::new(RiemannianLangevin { manifold: sphere.clone(), form: Form::Geodesic }, 1e-4);
+    let objective =
+        MinimumVelocity::new(RiemannianLangevin { manifold: sphere.clone(), form: FlowForm::Geodesic }, 1e-4);
     let loss = objective.loss(&|y| model.energy(y), data.into(), Noise::drawn(Law::Gaussian, 1));
     let schedule = Schedule::Cosine { steps, floor: 0.0 };
     let updates = Optimiser { schedule, ..Optimiser::adam(3e-3) }.minimise(loss, &parameters(&model, g));

@@ -2,7 +2,7 @@
 //! distance everywhere: the geometry of scales and rates. Learns a log-normal distribution on it by Riemannian Langevin steps
 //! and prints its parameters: `mean of log x 0.70 (true 0.70), deviation 0.50 (true 0.50)`. Runs for two seconds.
 use minvel::Manifold;
-use minvel::flow::{Form, Law, Noise, RiemannianLangevin};
+use minvel::flow::{FlowForm, Law, Noise, RiemannianLangevin};
 use minvel::manifold::{Grid, Metric};
 use minvel::objective::{MinimumVelocity, Objective};
 use minvel_engine::optim::{Optimiser, Schedule};
@@ -93,7 +93,7 @@ fn main() {
     let (m, a) = (g.variable("mean", []), g.variable("precision", []));
     let energy = |x| 0.5 * a * (Expr::log(x) - m).square().sum(-1);
     let data = (mean + deviation * g.random_rows(Draw::Normal, 0, 500, [1])).exp();
-    let flow = RiemannianLangevin::new(HalfLine, Form::Geodesic);
+    let flow = RiemannianLangevin::new(HalfLine, FlowForm::Geodesic);
     let loss = MinimumVelocity::new(flow, 1e-4).loss(&energy, data.into(), Noise::drawn(Law::Gaussian, 1));
 
     let schedule = Schedule::Cosine { steps, floor: 0.0 };

@@ -25,9 +25,9 @@ pub use codes::{Code, Posterior};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use evidence::{Evidence, ImportanceBound};
-pub use learning::{Learning, Lesson, Match};
+pub use learning::{Learning, LearningStep, Match};
 pub use likelihood::Likelihood;
-pub use settings::{Matched, Settings};
+pub use settings::{AutoencoderSettings, Matched};
 pub use views::Views;
 
 use crate::manifold::Manifold;

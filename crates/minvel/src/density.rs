@@ -18,13 +18,13 @@ mod natural;
 
 pub use bump::Bump;
 pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit};
-pub use kernel_density::{Bandwidth, KernelDensity, Search};
+pub use kernel_density::{BandwidthSearch, KernelDensity, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
 
 pub(crate) use crate::train::by_rows;
 
-use crate::train::Desk;
+use crate::train::Context;
 use crate::{Error, Manifold};
 use std::fmt;
 
@@ -33,8 +33,8 @@ pub trait Density: fmt::Debug + Send + Sync {
     /// What it is, in a few words.
     fn name(&self) -> &str;
 
-    /// log p at each point, in nats; `points` is row-major. An error only where the desk is asked to stop.
-    fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error>;
+    /// log p at each point, in nats; `points` is row-major. An error only where the context is asked to stop.
+    fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error>;
 }
 
 /// p = 1/vol.
@@ -56,7 +56,7 @@ impl Density for Uniform {
         "uniform"
     }
 
-    fn log_density(&self, points: &[f64], _: &Desk) -> Result<Vec<f64>, Error> {
+    fn log_density(&self, points: &[f64], _: &Context) -> Result<Vec<f64>, Error> {
         Ok(vec![-self.log_volume; rows(points, self.ambient)])
     }
 }

@@ -20,11 +20,11 @@ pub mod von_mises_fisher;
 mod wrapped_normal;
 
 pub use bingham::Bingham;
-pub use conditional::{Conditional, Context};
+pub use conditional::{Condition, Conditional};
 pub use gaussian::Gaussian;
 pub use hyperboloid::Hyperboloid;
 pub use independent::Independent;
-pub use mixture::Mixture;
+pub use mixture::MixtureEnergy;
 pub use mlp::{Head, Mlp};
 pub use toy::Toy;
 pub use von_mises::VonMises;

@@ -30,5 +30,5 @@ pub use levels::Levels;
 pub use model::{Drawn, History, Model};
 pub use partition::LogZ;
 pub use procedure::{Outcome, Procedure, Trial};
-pub use settings::{FewSettings, Geometry, Goal, LearningSettings, NetworkSettings, PartitionSettings, Settings};
+pub use settings::{FewSettings, FitSettings, Geometry, Goal, LearningSettings, NetworkSettings, PartitionSettings};
 pub use split::{Split, distinct_indices, distinct_rows, folds, leaked_share};

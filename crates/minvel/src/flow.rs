@@ -13,10 +13,10 @@ mod langevin;
 mod riemannian;
 mod stein;
 
-pub use birth_death::{BirthDeath, Density};
+pub use birth_death::{BirthDeath, DensityEstimate};
 pub use blend::Blend;
 pub use langevin::Langevin;
-pub use riemannian::{Form, RiemannianLangevin};
+pub use riemannian::{FlowForm, RiemannianLangevin};
 pub use stein::{Statistic, Stein};
 
 use minvel_engine::{Draw, Expr, Shape, difference};

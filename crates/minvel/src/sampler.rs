@@ -25,9 +25,9 @@ pub use draws::Draws;
 pub use hamiltonian::{Hamiltonian, leapfrog};
 pub use metropolis::{ChartLaw, Metropolis};
 pub use repeated::{Repeated, systematic};
-pub use schedule::Schedule;
+pub use schedule::AnnealingSchedule;
 
-use crate::flow::{Blend, EnergyOf, Form, RiemannianLangevin, Stein, leaf};
+use crate::flow::{Blend, EnergyOf, FlowForm, RiemannianLangevin, Stein, leaf};
 use crate::manifold::Manifold;
 use minvel_engine::{Draw, Expr, grad};
 use std::fmt;
@@ -115,7 +115,9 @@ type Make = fn(Arc<dyn Manifold>) -> Result<Arc<dyn Sampler>, String>;
 
 /// The list: a new sampler is a file and a line here. (Birth and death needs a bandwidth, and is built in code.)
 const SAMPLERS: [(&str, Make); 6] = [
-    ("langevin", |m| Ok(Arc::new(Repeated::on(m.clone(), RiemannianLangevin { manifold: m, form: Form::Geodesic })))),
+    ("langevin", |m| {
+        Ok(Arc::new(Repeated::on(m.clone(), RiemannianLangevin { manifold: m, form: FlowForm::Geodesic })))
+    }),
     ("metropolis", |m| Ok(Arc::new(Metropolis::on(m)))),
     ("metropolis-official", |m| Ok(Arc::new(Metropolis { charts: ChartLaw::OfState, ..Metropolis::on(m) }))),
     ("hamiltonian", |m| Ok(Arc::new(Hamiltonian::on(m, Hamiltonian::LEAPFROGS)))),

@@ -7,12 +7,12 @@
 //! **Checked by** tests/train.rs, and by killing the program at random moments in crates/cli/tests/resume.rs.
 
 mod checkpoint;
-mod desk;
+mod context;
 mod kept;
 mod rows;
 
 pub use checkpoint::{Checkpoint, Scalar, check_header};
-pub use desk::{Desk, Observer, Silent, Stop};
+pub use context::{Context, Observer, Silent, Stop};
 pub use kept::{Fingerprint, lists};
 pub use rows::by_rows;
 
@@ -88,15 +88,15 @@ impl Trainer {
         Trainer { name: name.to_string(), from: 0, steps, block: (steps / 100).max(1), seed, loss: 0 }
     }
 
-    /// Runs all steps on `state`, from the desk's checkpoint if there is one.
+    /// Runs all steps on `state`, from the context's checkpoint if there is one.
     pub fn run<T: Scalar>(
         &self,
         program: &mut Program<T>,
         state: &mut State<T>,
         inputs: &[(&str, &[T])],
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Training, Error> {
-        self.run_loaded(&mut program.loaded(inputs), state, desk)
+        self.run_loaded(&mut program.loaded(inputs), state, context)
     }
 
     /// As [`Trainer::run`], with inputs that are there already; some of them may be bytes.
@@ -104,19 +104,19 @@ impl Trainer {
         &self,
         program: &mut Loaded<T>,
         state: &mut State<T>,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Training, Error> {
         assert!(self.block > 0, "trainer: a block of no steps");
-        let (mut done, mut training) = self.resume(state, desk)?;
-        desk.begin(&self.name, self.steps as u64, done as u64);
+        let (mut done, mut training) = self.resume(state, context)?;
+        context.begin(&self.name, self.steps as u64, done as u64);
         let (mut saved, mut piece) = (Instant::now(), 1);
         while done < self.steps && !self.all_lost(&training, state.replicas()) {
             // A training that was stopped inside a block goes on to its end.
             let end = done.saturating_add(self.block - (done - self.from) % self.block).min(self.steps);
             let before = state.clone();
-            let reached = self.pieces(program, state, done..end, &mut piece, desk)?;
+            let reached = self.pieces(program, state, done..end, &mut piece, context)?;
             if reached < end {
-                self.save(state, reached, &training, desk)?;
+                self.save(state, reached, &training, context)?;
                 return Err(Error::Interrupted);
             }
             let loss: Vec<f64> = self.losses(program, state.replicas())?;
@@ -125,11 +125,11 @@ impl Trainer {
                 training.divergences.push(Divergence { step, replica, where_: "the loss".into() });
             }
             done = end;
-            desk.advance(done as u64, &words(&loss));
+            context.advance(done as u64, &words(&loss));
             training.looks.push(Look { step: done, loss });
-            let asked = desk.stop.asked();
-            if asked || done == self.steps || saved.elapsed() >= desk.save_every {
-                self.save(state, done, &training, desk)?;
+            let asked = context.stop.asked();
+            if asked || done == self.steps || saved.elapsed() >= context.save_every {
+                self.save(state, done, &training, context)?;
                 saved = Instant::now();
             }
             if asked && done < self.steps {
@@ -138,7 +138,7 @@ impl Trainer {
         }
         state.fetch()?; // whoever reads it later finds it here
         lost_variables(state, done, &mut training);
-        desk.end();
+        context.end();
         Ok(training)
     }
 
@@ -150,10 +150,10 @@ impl Trainer {
         state: &mut State<T>,
         steps: std::ops::Range<u32>,
         piece: &mut u32,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<u32, Error> {
         let mut at = steps.start;
-        while at < steps.end && (at == steps.start || !desk.stop.asked()) {
+        while at < steps.end && (at == steps.start || !context.stop.asked()) {
             let next = at.saturating_add(*piece).min(steps.end);
             let begun = Instant::now();
             program.try_run_steps(state, self.seed, at..next)?;
@@ -164,22 +164,28 @@ impl Trainer {
         Ok(at)
     }
 
-    fn resume<T: Scalar>(&self, state: &mut State<T>, desk: &Desk) -> Result<(u32, Training), Error> {
+    fn resume<T: Scalar>(&self, state: &mut State<T>, context: &Context) -> Result<(u32, Training), Error> {
         let fresh = (self.from, Training::default());
-        let Some(path) = desk.checkpoint(&self.name) else { return Ok(fresh) };
+        let Some(path) = context.checkpoint(&self.name) else { return Ok(fresh) };
         let Some(checkpoint) = Checkpoint::<T>::read_if_there(&path)? else { return Ok(fresh) };
-        checkpoint.belongs_to(&path, &desk.purpose(&self.name), state)?;
+        checkpoint.belongs_to(&path, &context.purpose(&self.name), state)?;
         let note: Note = checkpoint.note(&path)?;
-        desk.resumed(note.seconds);
+        context.resumed(note.seconds);
         *state = checkpoint.state;
         Ok((checkpoint.step, note.training))
     }
 
-    fn save<T: Scalar>(&self, state: &State<T>, step: u32, training: &Training, desk: &Desk) -> Result<(), Error> {
-        let Some(path) = desk.checkpoint(&self.name) else { return Ok(()) };
+    fn save<T: Scalar>(
+        &self,
+        state: &State<T>,
+        step: u32,
+        training: &Training,
+        context: &Context,
+    ) -> Result<(), Error> {
+        let Some(path) = context.checkpoint(&self.name) else { return Ok(()) };
         state.fetch()?;
-        let note = Note { training: training.clone(), seconds: desk.seconds() };
-        Checkpoint::new(state.clone(), step, &desk.purpose(&self.name), &note).write(&path)
+        let note = Note { training: training.clone(), seconds: context.seconds() };
+        Checkpoint::new(state.clone(), step, &context.purpose(&self.name), &note).write(&path)
     }
 
     fn all_lost(&self, training: &Training, replicas: usize) -> bool {

@@ -4,10 +4,10 @@ use crate::progress::Bars;
 use crate::{Failure, place};
 use clap::Args;
 use minvel::estimate::format;
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel::{Device, Error, file};
 use minvel_lab::data::mnist;
-use minvel_lab::fid::{Features, Lenet, Schooling};
+use minvel_lab::fid::{FeatureMap, Lenet, Schooling};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -54,9 +54,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     crate::stop::advise("interrupted; run the same command again to resume");
     let bars = Bars::new("LeNet on MNIST");
     let purpose = format!("{schooling:?} on {}", train.images.sha256);
-    let mut desk = Desk::new(&bars, stop, &place, &purpose);
-    (desk.threads, desk.device) = (arguments.threads, arguments.device);
-    let outcome = Lenet::train(&train, &test, &schooling, &desk);
+    let mut context = Context::new(&bars, stop, &place, &purpose);
+    (context.threads, context.device) = (arguments.threads, arguments.device);
+    let outcome = Lenet::train(&train, &test, &schooling, &context);
     bars.finish();
     let network = outcome.map_err(|error| match error {
         Error::Device(_) => {
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     network.write(&out).map_err(Failure::Work)?;
     std::fs::remove_dir_all(&place).map_err(|e| Failure::Work(Error::file(&place, "remove", e)))?;
-    let (origin, seconds) = (&network.origin, desk.seconds());
+    let (origin, seconds) = (&network.origin, context.seconds());
     match arguments.json {
         true => say!("{}", json!({ "out": out, "sha256": network.sha256(), "seconds": seconds, "origin": origin })),
         false => {

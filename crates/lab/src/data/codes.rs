@@ -6,7 +6,7 @@
 //! written and read again has the same bits. **Checked by** crates/cli/tests/codes.rs.
 
 use super::coordinates::check_cells;
-use super::table::{Column, Options, Table};
+use super::table::{Column, Table, TableOptions};
 use minvel::Error;
 use minvel::manifold::{Manifold, Space};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub fn code_table(latent: &dyn Manifold, codes: &[f32]) -> Vec<Column> {
 /// Codes `[count, m]` of a file: by the names of its columns, or all columns in order where they have none. Errors name
 /// the row, and what is wrong with the point.
 pub fn read_codes(path: &Path, latent: &dyn Manifold) -> Result<Vec<f32>, Error> {
-    let table = Table::read(path, &Options::default())?;
+    let table = Table::read(path, &TableOptions::default())?;
     let chosen = chosen(&table, latent)?;
     check_cells(&table, &chosen)?;
     let mut codes = Vec::with_capacity(table.rows() * chosen.len());

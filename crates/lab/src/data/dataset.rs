@@ -4,7 +4,7 @@ use super::Input;
 use super::coordinates::Coordinates;
 use super::guess::guess;
 use super::layout::{Layout, Units};
-use super::table::{Column, Options, Table};
+use super::table::{Column, Table, TableOptions};
 use minvel::Error;
 use minvel::fit::{Split, distinct_indices, distinct_rows};
 use minvel::manifold::Manifold;
@@ -38,7 +38,7 @@ pub struct Request {
     /// Take the units as given, even if the angles look like the other ones.
     pub trust: bool,
     /// How to read the file.
-    pub options: Options,
+    pub options: TableOptions,
 }
 
 /// Points with their origin.
@@ -154,7 +154,11 @@ impl Dataset {
 
     /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad. What is doubtful
     /// about them is said in [`Dataset::guesses`].
-    pub fn read_as(input: impl Into<Input>, coordinates: &Coordinates, options: &Options) -> Result<Dataset, Error> {
+    pub fn read_as(
+        input: impl Into<Input>,
+        coordinates: &Coordinates,
+        options: &TableOptions,
+    ) -> Result<Dataset, Error> {
         Dataset::of_known(Table::read(input, options)?, coordinates)
     }
 
@@ -172,7 +176,7 @@ impl Dataset {
     pub fn read_complete(
         input: impl Into<Input>,
         coordinates: &Coordinates,
-        options: &Options,
+        options: &TableOptions,
     ) -> Result<Complete, Error> {
         let table = Table::read(input, options)?;
         let (total, chosen) = (table.rows(), coordinates.find_in(&table)?);

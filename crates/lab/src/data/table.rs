@@ -16,7 +16,7 @@ pub const MOST_COLUMNS: usize = 1 << 16;
 
 /// How a file is to be read, where its contents do not say.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct TableOptions {
     /// What separates fields of a text file: found from its first lines if not given; a space means any white space.
     pub delimiter: Option<char>,
     /// Whether the first line of a text file holds names: found from its contents if not given.
@@ -121,7 +121,7 @@ pub struct Table {
 
 impl Table {
     /// Reads a file.
-    pub fn read(input: impl Into<Input>, options: &Options) -> Result<Table, Error> {
+    pub fn read(input: impl Into<Input>, options: &TableOptions) -> Result<Table, Error> {
         let input = input.into();
         let path = input.path();
         let mut bytes = Hashing::new(Bounded::new(input.open()?));
@@ -226,7 +226,7 @@ impl Table {
 }
 
 /// Text or NPY, from a stream.
-fn stream(path: &Path, bytes: &mut dyn BufRead, magic: &[u8], options: &Options) -> Result<Table, Error> {
+fn stream(path: &Path, bytes: &mut dyn BufRead, magic: &[u8], options: &TableOptions) -> Result<Table, Error> {
     match magic {
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
             let columns = npy::read(bytes, "", &mut Meter::new()).map_err(|why| why.of(path))?;

@@ -8,7 +8,7 @@
 //!
 //! **Checked by** tests/data_text.rs, and by the fuzzer in `fuzz/`.
 
-use super::table::{Column, MOST_COLUMNS, Options, Table, plain, unreadable};
+use super::table::{Column, MOST_COLUMNS, Table, TableOptions, plain, unreadable};
 use minvel::Error;
 use minvel::limits::Meter;
 use std::io::BufRead;
@@ -245,7 +245,7 @@ pub(super) struct Form {
 }
 
 /// Reads the beginning of a file and finds its form; `None` if there is no record.
-pub(super) fn form(records: &mut Records, options: &Options) -> Result<Option<Form>, Error> {
+pub(super) fn form(records: &mut Records, options: &TableOptions) -> Result<Option<Form>, Error> {
     let (mut start, mut bytes) = (vec![], 0);
     while start.len() < SAMPLE && bytes <= LONG_SAMPLE {
         let Some(record) = records.next()? else { break };
@@ -270,7 +270,7 @@ pub(super) fn form(records: &mut Records, options: &Options) -> Result<Option<Fo
 }
 
 /// Reads a table of text.
-pub(super) fn read(path: &Path, bytes: &mut dyn BufRead, options: &Options) -> Result<Table, Error> {
+pub(super) fn read(path: &Path, bytes: &mut dyn BufRead, options: &TableOptions) -> Result<Table, Error> {
     let mut records = Records::new(path, bytes);
     let Some(form) = form(&mut records, options)? else {
         return Err(Error::content(path, "is empty: it has no rows"));

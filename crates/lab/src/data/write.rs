@@ -1,7 +1,7 @@
 //! Writing tables: CSV, TSV (both also in gzip), Parquet and NPY, by the name of the file.
 
 use super::input::{Input, STANDARD};
-use super::table::{Column, Options, Table, unpacked};
+use super::table::{Column, Table, TableOptions, unpacked};
 use super::text::{Form, Records, fields, form, pointed};
 use minvel::limits::Bounded;
 use minvel::{Error, file};
@@ -67,7 +67,12 @@ pub fn encode_table(path: &Path, columns: &[Column]) -> Result<Vec<u8>, Error> {
 }
 
 /// Writes a table again with further columns: the bytes of [`encode_appended`].
-pub fn append_columns(source: impl Into<Input>, options: &Options, path: &Path, more: &[Column]) -> Result<(), Error> {
+pub fn append_columns(
+    source: impl Into<Input>,
+    options: &TableOptions,
+    path: &Path,
+    more: &[Column],
+) -> Result<(), Error> {
     file::write(path, &encode_appended(source, options, path, more)?)
 }
 
@@ -75,7 +80,7 @@ pub fn append_columns(source: impl Into<Input>, options: &Options, path: &Path, 
 /// but for decimal commas, which become points, and comments go. Where a name is taken, the new column is called `NAME_2`, ….
 pub fn encode_appended(
     source: impl Into<Input>,
-    options: &Options,
+    options: &TableOptions,
     path: &Path,
     more: &[Column],
 ) -> Result<Vec<u8>, Error> {
@@ -116,7 +121,7 @@ fn name_all(mut columns: Vec<Column>) -> Vec<Column> {
 }
 
 /// The text of a file with further fields on each line.
-fn extended(input: &Input, options: &Options, delimiter: char, more: &[Column]) -> Result<String, Error> {
+fn extended(input: &Input, options: &TableOptions, delimiter: char, more: &[Column]) -> Result<String, Error> {
     let source = input.path();
     let mut raw = Bounded::new(input.open()?);
     let zipped = raw.fill_buf().map_err(|e| Error::file(source, "read", e))?.starts_with(&[0x1f, 0x8b]);

@@ -12,14 +12,14 @@ mod figures;
 mod measure;
 
 use super::planar::{Data, Learning, Models, points};
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use measure::{Measured, Sampling, measure, over_models, rounding};
 use minvel::Error;
 use minvel::energy::toy::Banana;
 use minvel::estimate::Estimate;
 use minvel::flow::{Langevin, Law};
 use minvel::objective::{Denoising, MinimumVelocity, Objective, Reduction};
-use minvel::train::Desk;
+use minvel::train::Context;
 use serde::{Deserialize, Serialize};
 
 /// The line in the list.
@@ -122,12 +122,12 @@ impl BiasVariance {
         Ok(this)
     }
 
-    fn train(&self, desk: &Desk) -> Result<Learnt, Error> {
+    fn train(&self, context: &Context) -> Result<Learnt, Error> {
         let (law, seeds) = (Banana::default(), (self.seed, self.seeds));
         let objective = mvl(self.training_step, Reduction::ControlVariate, true);
-        let models = Models::train(&*objective, Data::Fresh(&law), &self.learning, self.iterations, seeds, desk)?;
+        let models = Models::train(&*objective, Data::Fresh(&law), &self.learning, self.iterations, seeds, context)?;
         let fresh = points(&law, self.points + self.fresh_points, self.seed).split_off(2 * self.points);
-        let losses = models.scores(&fresh, self.seed, desk)?.iter().map(|s| s[0]).collect();
+        let losses = models.scores(&fresh, self.seed, context)?.iter().map(|s| s[0]).collect();
         Ok(Learnt { models, losses })
     }
 
@@ -137,28 +137,30 @@ impl BiasVariance {
     }
 
     /// SSM, SSM-VR, MVL with and without control variate, DSM with and without: for a model.
-    fn estimators(&self, models: &Models, number: usize, desk: &Desk) -> Result<Vec<Vec<Measured>>, Error> {
+    fn estimators(&self, models: &Models, number: usize, context: &Context) -> Result<Vec<Vec<Measured>>, Error> {
         let (step, points) = (self.step_sizes[number], points(&Banana::default(), self.points, self.seed));
         let (reduced, plain) = (Reduction::ControlVariate, Reduction::None);
         let objectives = [mvl(step, reduced, true), mvl(step, plain, true), dsm(step, reduced), dsm(step, plain)];
-        measure(models, &points, &objectives, self.sampling(number, self.noises, Law::Gaussian), desk)
+        measure(models, &points, &objectives, self.sampling(number, self.noises, Law::Gaussian), context)
     }
 
     /// With antithetic noise there is next to no noise in the bias, so that all models can be measured.
-    fn variants(&self, models: &Models, number: usize, desk: &Desk) -> Result<Variants, Error> {
+    fn variants(&self, models: &Models, number: usize, context: &Context) -> Result<Variants, Error> {
         let (step, points) = (self.step_sizes[number], points(&Banana::default(), self.points, self.seed));
         let first = models.first();
         let sampling = |noises, law| self.sampling(self.step_sizes.len() + number, noises, law);
         let measured = |models, objective, law| {
             let sampling = sampling(self.variant_noises, law);
-            Ok::<_, Error>(measure(models, &points, &[objective], sampling, desk)?.pop().expect("SSM, SSM-VR and it"))
+            Ok::<_, Error>(
+                measure(models, &points, &[objective], sampling, context)?.pop().expect("SSM, SSM-VR and it"),
+            )
         };
         let (reduced, antithetic) = (Reduction::ControlVariate, Reduction::Antithetic);
         let objectives = [mvl(step, reduced, false), mvl(step, reduced, true), mvl(step, antithetic, true)];
         Ok(Variants {
             antithetic: measured(models, mvl(step, antithetic, true), Law::Gaussian)?,
             rademacher: measured(&first, mvl(step, reduced, true), Law::Rademacher)?,
-            rounding: rounding(&first, &points, &objectives, sampling(ROUNDED, Law::Gaussian), desk)?,
+            rounding: rounding(&first, &points, &objectives, sampling(ROUNDED, Law::Gaussian), context)?,
         })
     }
 }
@@ -184,15 +186,15 @@ impl At {
 }
 
 impl Experiment for BiasVariance {
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        bench.plan(1 + 2 * self.step_sizes.len());
-        let learnt = bench.unit("training", |desk| self.train(desk))?;
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        runner.plan(1 + 2 * self.step_sizes.len());
+        let learnt = runner.unit("training", |context| self.train(context))?;
         let first = learnt.models.first();
         let mut table = vec![];
         for (number, &step) in self.step_sizes.iter().enumerate() {
-            let paper = bench.unit(&format!("step={step:e}"), |desk| self.estimators(&first, number, desk))?;
-            let ours =
-                bench.unit(&format!("variants.step={step:e}"), |desk| self.variants(&learnt.models, number, desk))?;
+            let paper = runner.unit(&format!("step={step:e}"), |context| self.estimators(&first, number, context))?;
+            let ours = runner
+                .unit(&format!("variants.step={step:e}"), |context| self.variants(&learnt.models, number, context))?;
             table.push(At::new(step, &paper, &ours));
         }
         let rows = claims::all(self, &learnt, &table);

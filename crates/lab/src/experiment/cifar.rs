@@ -1,17 +1,17 @@
 //! Wasserstein auto-encoders of photographs with convolutional networks and spherical codes of several dimensions.
 //!
 //! **Statement.** Fréchet distance between features of samples and of test images, against the dimension of the code, along the
-//! training and at its end. **Source.** wang2020mvl; docs/math §4.8, §4.9. **Conventions.** Features are the 2048 of
+//! training and at its end. **Source.** wang2020mvl; docs/math §4.8, §4.9. **Conventions.** FeatureMap are the 2048 of
 //! Inception; all test images are the reference, where the paper's code leaves out the last 16 of 10 000.
 //! **Error.** ± is over seeds; the bias of so many samples is the same for all.
 //! **Checked by** its own claims, tests/experiment_cifar.rs.
 
-use super::gallery::{Cell, Frame, Gallery, Judging, Rates, Source, Trained, curves, divergences, given};
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::image_models::{Frame, ImageModels, Judging, Rates, Source, Trained, Variant, curves, divergences, given};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::data::{catalogue, cifar};
-use crate::fid::{Features, Fid, Inception, Thumbnail};
+use crate::fid::{FeatureMap, Fid, Inception, Thumbnail};
 use crate::plot::{Axis, Dash, Lines, Plot, Series};
-use crate::report::{Figure, Row, Rule};
+use crate::report::{Claim, Figure, Row};
 use minvel::Error;
 use minvel::estimate::Estimate;
 use serde::{Deserialize, Serialize};
@@ -102,11 +102,11 @@ impl Sweep {
         }
     }
 
-    fn cell(&self, method: &str, dimension: usize) -> Cell {
+    fn cell(&self, method: &str, dimension: usize) -> Variant {
         let settings = self.learning.settings(format!("{}:{dimension}", self.latent), "point", method);
         let (name, title) = (format!("{method}-{dimension}"), format!("{method}, {dimension} dimensions"));
         let (method, dash, image) = (method.into(), self.dash(dimension), self.source().image());
-        Cell { name, title, method, dash, image, settings, every: self.every, shown: true }
+        Variant { name, title, method, dash, image, settings, every: self.every, shown: true }
     }
 
     /// Dimensions differ in how lines are broken.
@@ -116,7 +116,7 @@ impl Sweep {
     }
 
     /// The network that judges.
-    fn judge(&self) -> Result<Box<dyn Features>, Error> {
+    fn judge(&self) -> Result<Box<dyn FeatureMap>, Error> {
         let image @ [height, width, _] = self.source().image();
         Ok(match self.features.as_str() {
             "thumbnail" => Box::new(Thumbnail::of(image)),
@@ -130,19 +130,19 @@ impl Sweep {
     }
 
     /// The distance of each seed's samples from the test images, for each model that was kept.
-    fn distances(&self, cell: &Cell, reference: &Path, bench: &mut Bench) -> Result<Vec<Measured>, Error> {
-        let folder = bench.folder().to_path_buf();
-        bench.unit(&format!("{}.fid", cell.name), |desk| {
+    fn distances(&self, cell: &Variant, reference: &Path, runner: &mut Runner) -> Result<Vec<Measured>, Error> {
+        let folder = runner.folder().to_path_buf();
+        runner.unit(&format!("{}.fid", cell.name), |context| {
             let (judge, kept) = (self.judge()?, cell.kept());
-            desk.begin("fid", (kept.len() * self.seeds) as u64, 0);
+            context.begin("fid", (kept.len() * self.seeds) as u64, 0);
             let mut measured: Vec<Measured> = vec![];
             for step in kept {
                 let model = (cell, cell.state_after(&folder, step)?);
                 let before = measured.len() * self.seeds;
-                let distances = self.judging().distances(&*judge, reference, model, desk, before)?;
+                let distances = self.judging().distances(&*judge, reference, model, context, before)?;
                 measured.push(Measured { step, distances });
             }
-            desk.end();
+            context.end();
             Ok(measured)
         })
     }
@@ -159,47 +159,47 @@ impl Experiment for Sweep {
         let missing: Vec<&str> = missing.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect();
         catalogue::refuse_without(&missing)?;
         self.judge()?;
-        Gallery::new(self.source(), self.seed).check()
+        ImageModels::new(self.source(), self.seed).check()
     }
 
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        let gallery = Gallery::new(self.source(), self.seed);
-        bench.plan(1 + 2 * self.methods.len() * self.dimensions.len());
-        let reference = self.judging().reference("reference", || self.judge(), &gallery, bench);
-        let reference = bench.if_finished(reference)?.unwrap_or_default();
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        let image_models = ImageModels::new(self.source(), self.seed);
+        runner.plan(1 + 2 * self.methods.len() * self.dimensions.len());
+        let reference = self.judging().reference("reference", || self.judge(), &image_models, runner);
+        let reference = runner.if_finished(reference)?.unwrap_or_default();
         let (mut cells, mut values) = (vec![], vec![]);
         for &dimension in &self.dimensions {
             for method in &self.methods {
                 let cell = self.cell(method, dimension);
-                let trained = cell.train(bench, &gallery, (self.seed, self.seeds));
-                let Some(trained) = bench.if_finished(trained)? else { continue };
-                let measured = self.distances(&cell, &reference, bench);
-                let Some(measured) = bench.if_finished(measured)? else { continue };
+                let trained = cell.train(runner, &image_models, (self.seed, self.seeds));
+                let Some(trained) = runner.if_finished(trained)? else { continue };
+                let measured = self.distances(&cell, &reference, runner);
+                let Some(measured) = runner.if_finished(measured)? else { continue };
                 values.push(Value { method: method.clone(), dimension, measured });
                 cells.push((cell, trained));
             }
         }
         let mut findings = self.findings(&cells, &values);
-        findings.notes.extend(gallery.notes()?);
+        findings.notes.extend(image_models.notes()?);
         Ok(findings)
     }
 }
 
 impl Sweep {
-    fn findings(&self, cells: &[(Cell, Trained)], values: &[Value]) -> Findings {
+    fn findings(&self, cells: &[(Variant, Trained)], values: &[Value]) -> Findings {
         let mut rows: Vec<Row> =
             values.iter().map(|v| Row::new(&format!("FID, {}", v.title()), v.fid(), self.seeds)).collect();
         for ours in values.iter().filter(|v| v.method == "velocity") {
             for other in values.iter().filter(|v| v.dimension == ours.dimension && v.method != "velocity") {
                 let difference = ours.fid() - other.fid();
                 let name = format!("FID, {} minus {}", ours.title(), other.method);
-                let rule = Rule::SurelyBelow { limit: MARGIN * other.fid().mean, sigmas: SURELY };
+                let rule = Claim::SurelyBelow { limit: MARGIN * other.fid().mean, sigmas: SURELY };
                 let claim =
                     format!("ours is comparable to {} or better at {} dimensions", other.method, ours.dimension);
                 rows.push(Row::new(&name, difference, self.seeds).claim(&claim, rule));
             }
         }
-        let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
+        let pairs: Vec<(&Variant, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
         let caption =
             "Loss of encoder and decoder, means over seeds; the matching term is scaled differently in each method.";
         let mut figures = vec![self.against_dimension(values)];

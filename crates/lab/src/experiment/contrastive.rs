@@ -6,15 +6,15 @@
 //! **Checked by** its own claims, tests/experiment_planar.rs.
 
 use super::planar::{Data, Learning, Models, points};
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::{Axis, Dash, Lines, Plot, Series};
-use crate::report::{Figure, Row, Rule};
+use crate::report::{Claim, Figure, Row};
 use minvel::Error;
 use minvel::energy::toy::Cosine;
 use minvel::estimate::Estimate;
 use minvel::flow::Langevin;
 use minvel::objective::{Contrastive, MinimumVelocity, Objective, Reduction, ScoreMatching, Sliced};
-use minvel::train::Desk;
+use minvel::train::Context;
 use serde::{Deserialize, Serialize};
 
 /// The line in the list.
@@ -155,10 +155,11 @@ impl Divergences {
         methods
     }
 
-    fn train(&self, method: Method, iterations: u32, data: &[f64], desk: &Desk) -> Result<Reached, Error> {
+    fn train(&self, method: Method, iterations: u32, data: &[f64], context: &Context) -> Result<Reached, Error> {
         let seeds = (self.seed, self.seeds);
-        let models = Models::train(&*method.objective(), Data::Fixed(data), &self.learning, iterations, seeds, desk)?;
-        let scores = models.scores(data, self.seed, desk)?;
+        let models =
+            Models::train(&*method.objective(), Data::Fixed(data), &self.learning, iterations, seeds, context)?;
+        let scores = models.scores(data, self.seed, context)?;
         let means = |k: usize| scores.iter().map(|s| s[k].mean).collect();
         Ok(Reached { exact: means(0), sliced: means(1) })
     }
@@ -172,15 +173,16 @@ struct Table {
 }
 
 impl Experiment for Divergences {
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
         let data = points(&Cosine::default(), self.points, self.seed);
         let methods = self.methods();
-        bench.plan(methods.len() * self.iterations.len());
+        runner.plan(methods.len() * self.iterations.len());
         let (mut rows, mut panels) = (vec![], vec![]);
         for &iterations in &self.iterations {
             let mut reached = vec![];
             for &method in &methods {
-                let found = bench.unit(&method.unit(iterations), |desk| self.train(method, iterations, &data, desk))?;
+                let found =
+                    runner.unit(&method.unit(iterations), |context| self.train(method, iterations, &data, context))?;
                 reached.push((method, found));
             }
             let table = Table { iterations, steps: self.step_sizes.clone(), reached };
@@ -250,7 +252,7 @@ impl Table {
     fn equals(&self) -> Vec<Row> {
         let ours = self.small(|step| Method::Contrastive { step, reduced: true });
         let name = format!("J, CD-1 with control variate, mean over ε ≤ {SMALL:e}");
-        let same = |claim: &str, of: Estimate| self.row(&name, ours).claim(claim, Rule::Sigmas { of, sigmas: SAME });
+        let same = |claim: &str, of: Estimate| self.row(&name, ours).claim(claim, Claim::Sigmas { of, sigmas: SAME });
         let sliced = ours - self.loss(Method::Sliced { reduced: false });
         let rule = format!("value < {SAME} standard errors: the same, or better");
         vec![
@@ -295,7 +297,7 @@ impl Table {
         let name =
             "largest distance from an independent program, in units of 0.05 (another training set) + 3 standard errors";
         let claim = "All methods reach the J of an independent program";
-        Some(self.row(name, Estimate::single(worst)).claim(claim, Rule::Below(1.0)))
+        Some(self.row(name, Estimate::single(worst)).claim(claim, Claim::Below(1.0)))
     }
 
     fn panel(&self) -> Lines {

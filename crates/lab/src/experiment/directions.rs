@@ -11,14 +11,14 @@
 mod picture;
 mod quality;
 
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::report::Row;
 use minvel::energy::{Energy, Mlp, Toy};
 use minvel::estimate::{Estimate, format};
-use minvel::flow::{Form, Law, Noise, RiemannianLangevin};
+use minvel::flow::{FlowForm, Law, Noise, RiemannianLangevin};
 use minvel::network::{Activation, Features};
 use minvel::objective::{MinimumVelocity, Objective};
-use minvel::train::{Desk, Look, Trainer};
+use minvel::train::{Context, Look, Trainer};
 use minvel::{Error, energy};
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, State};
@@ -132,7 +132,7 @@ impl Directions {
     }
 
     fn objective(&self, law: &Toy) -> MinimumVelocity {
-        let form = if self.form == "chart" { Form::Chart } else { Form::Geodesic };
+        let form = if self.form == "chart" { FlowForm::Chart } else { FlowForm::Geodesic };
         let flow = RiemannianLangevin { manifold: law.manifold.clone(), form };
         MinimumVelocity { adaptive: true, ..MinimumVelocity::new(flow, self.step_size) }
     }
@@ -152,18 +152,18 @@ impl Directions {
     }
 
     /// The fixed set of each seed, one after another.
-    fn fixed_set(&self, law: &Toy, setting: &Setting, desk: &Desk) -> Result<Vec<f32>, Error> {
+    fn fixed_set(&self, law: &Toy, setting: &Setting, context: &Context) -> Result<Vec<f32>, Error> {
         if setting.samples == 0 {
             return Ok(vec![]);
         }
         let g = Graph::new();
         let points = law.sample(&g, setting.samples, DATA).expect("mixtures can be sampled");
-        let mut program = g.try_compile::<f32>(&[points], &[], &desk.options(self.seeds))?;
+        let mut program = g.try_compile::<f32>(&[points], &[], &context.options(self.seeds))?;
         program.try_run(&mut State::new(self.seeds), &[], Clock { seed: self.seed, step: 0 })?;
         Ok(program.try_output(0)?.to_vec())
     }
 
-    fn learn(&self, name: &str, desk: &Desk) -> Result<Learnt, Error> {
+    fn learn(&self, name: &str, context: &Context) -> Result<Learnt, Error> {
         let setting = &self.settings[name];
         let law = Toy::named(&setting.law).expect("checked");
         let model = self.model(&law);
@@ -173,21 +173,21 @@ impl Directions {
         let schedule = self.schedule(setting.iterations);
         let optimiser = Optimiser { schedule, average: Some(self.average), ..Optimiser::rmsprop_tf(self.rate) };
         let updates = optimiser.minimise(loss, &energy::parameters(&model, &g));
-        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(self.seeds))?;
+        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &context.options(self.seeds))?;
         let mut state = State::new(self.seeds);
         energy::initialise(&model, &mut state, self.seed);
         updates.initialise(&mut state);
-        let data = self.fixed_set(&law, setting, desk)?;
+        let data = self.fixed_set(&law, setting, context)?;
         let trainer = Trainer::new(name, setting.iterations, self.seed);
-        let training = trainer.run(&mut program, &mut state, &[("data", &data)], desk)?.all_finite()?;
+        let training = trainer.run(&mut program, &mut state, &[("data", &data)], context)?.all_finite()?;
 
         let judge = quality::Judge { law: &law, model: &model, grid: self.grid, mass: self.mass };
         let last = quality::parameters(&model, &state, "");
         Ok(Learnt {
             looks: training.looks,
-            last: judge.grades(&last, desk)?,
-            averaged: judge.grades(&quality::parameters(&model, &state, "/average"), desk)?,
-            log_densities: judge.log_densities(&last, &picture::points(&law), desk)?,
+            last: judge.grades(&last, context)?,
+            averaged: judge.grades(&quality::parameters(&model, &state, "/average"), context)?,
+            log_densities: judge.log_densities(&last, &picture::points(&law), context)?,
         })
     }
 
@@ -256,12 +256,12 @@ fn late_loss(looks: &[Look], seed: usize) -> f64 {
 }
 
 impl Experiment for Directions {
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        bench.plan(self.run.len());
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        runner.plan(self.run.len());
         let mut findings = Findings::default();
         let mut shown = vec![];
         for name in &self.run {
-            let learnt = bench.unit(name, |desk| self.learn(name, desk))?;
+            let learnt = runner.unit(name, |context| self.learn(name, context))?;
             findings.rows.extend(self.rows(name, &learnt));
             shown.push(picture::Shown { name, setting: &self.settings[name], learnt });
         }

@@ -11,12 +11,12 @@ mod set;
 mod table;
 
 use super::recipe::Recipe;
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::data::{Dataset, catalogue};
 use minvel::Error;
 use minvel::estimate::Estimate;
 use minvel::fit::{Evaluation, Model, leaked_share};
-use minvel::train::Desk;
+use minvel::train::Context;
 use serde::{Deserialize, Serialize};
 use set::Set;
 use std::collections::BTreeMap;
@@ -82,22 +82,22 @@ impl Earth {
         Ok(this)
     }
 
-    fn fit(&self, data: &Dataset, seed: u64, desk: &Desk) -> Result<Outcome, Error> {
+    fn fit(&self, data: &Dataset, seed: u64, context: &Context) -> Result<Outcome, Error> {
         let settings = self.fit.settings(seed)?;
         let split = data.split(seed);
         let (train, validation) = (data.select(&split.train), data.select(&split.validation));
-        let (model, history) = Model::learn(data.manifold.clone(), &settings, &train, &validation, desk)?;
+        let (model, history) = Model::learn(data.manifold.clone(), &settings, &train, &validation, context)?;
         let chosen = history.shares.iter().find(|(t, _)| *t == model.share());
         Ok(Outcome {
             rows: data.rows(),
             distinct_rows: data.distinct_rows(),
             leaked_share: leaked_share(&data.points, data.manifold.ambient(), &split),
-            evaluation: Evaluation::of(&model, &data.select(&split.test), seed, desk)?,
+            evaluation: Evaluation::of(&model, &data.select(&split.test), seed, context)?,
             log_z: model.log_z().value,
             efficiency: model.log_z().efficiency,
             share: model.share(),
             validation_nll: chosen.map_or(f64::NAN, |(_, nll)| *nll),
-            seconds: desk.seconds(),
+            seconds: context.seconds(),
         })
     }
 }
@@ -113,8 +113,8 @@ impl Experiment for Earth {
         catalogue::refuse_without(&missing)
     }
 
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        bench.plan(self.sets.len() * self.seeds);
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        runner.plan(self.sets.len() * self.seeds);
         let mut findings = Findings::default();
         let mut files = BTreeMap::new();
         for name in &self.sets {
@@ -123,7 +123,7 @@ impl Experiment for Earth {
             files.insert(set.data, data.sha256.clone());
             let mut splits = vec![];
             for seed in (self.seed..).take(self.seeds) {
-                splits.push(bench.unit(&format!("{name}.seed={seed}"), |desk| self.fit(&data, seed, desk))?);
+                splits.push(runner.unit(&format!("{name}.seed={seed}"), |context| self.fit(&data, seed, context))?);
             }
             let table = Table { set, splits };
             findings.rows.extend(table.rows());

@@ -4,14 +4,14 @@
 //! Var L̂ = 2a⁴s⁴(1 − εa/4)² + 2εa⁴s² + 8a² with control variate, 2a⁴s⁴(1 − εa/4)² + 8a² + 2εs²(a² − 2a/ε)² without.
 //! **Source.** docs/math §1.4. **Checked by** its own claims, tests/experiment.rs.
 
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::{Axis, Dash, Lines, Plot, Series};
-use crate::report::{Figure, Row, Rule};
+use crate::report::{Claim, Figure, Row};
 use minvel::Error;
 use minvel::estimate::{Estimate, Line, Moments};
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::objective::{MinimumVelocity, Objective, Reduction};
-use minvel::train::{Desk, Trainer};
+use minvel::train::{Context, Trainer};
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, State};
 use serde::{Deserialize, Serialize};
@@ -86,40 +86,40 @@ impl Gaussian {
         objective.rows(&energy, x.into(), Noise::drawn(Law::Gaussian, 1))
     }
 
-    fn sample(&self, step: f64, number: usize, desk: &Desk) -> Result<Sampled, Error> {
+    fn sample(&self, step: f64, number: usize, context: &Context) -> Result<Sampled, Error> {
         let g = Graph::new();
         let a = g.scalar(self.precision);
         let losses = [Reduction::ControlVariate, Reduction::None].map(|r| self.rows(a, ROWS, step, r));
-        let mut program = g.try_compile::<f64>(&losses, &[], &desk.options(1))?;
+        let mut program = g.try_compile::<f64>(&losses, &[], &context.options(1))?;
         let mut sampled = Sampled { reduced: Moments::default(), plain: Moments::default() };
         let rounds = self.samples.div_ceil(ROWS);
-        desk.begin("samples", rounds as u64, 0);
+        context.begin("samples", rounds as u64, 0);
         for round in 0..rounds {
-            desk.go_on()?;
+            context.go_on()?;
             // Each step size has noise of its own, so that their errors are independent.
             let clock = Clock { seed: self.seed, step: (number * rounds + round) as u32 };
             program.try_run(&mut State::new(1), &[], clock)?;
             sampled.reduced.extend(program.try_output(0)?.iter().copied());
             sampled.plain.extend(program.try_output(1)?.iter().copied());
-            desk.advance(round as u64 + 1, "");
+            context.advance(round as u64 + 1, "");
         }
-        desk.end();
+        context.end();
         Ok(sampled)
     }
 
     /// a learnt by each seed.
-    fn learn(&self, desk: &Desk) -> Result<Vec<f64>, Error> {
+    fn learn(&self, context: &Context) -> Result<Vec<f64>, Error> {
         let Learning { iterations, batch, rate, step_size } = self.learning;
         let g = Graph::new();
         let a = g.variable("a", []);
         let loss = self.rows(a, batch, step_size, Reduction::ControlVariate).mean_rows();
         let schedule = Schedule::Cosine { steps: iterations, floor: 0.0 };
         let updates = Optimiser { schedule, ..Optimiser::adam(rate) }.minimise(loss, &[a]);
-        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(self.seeds))?;
+        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &context.options(self.seeds))?;
         let mut state = State::new(self.seeds);
         state.set("a", &[0.1], 1);
         updates.initialise(&mut state);
-        Trainer::new("a", iterations, self.seed).run(&mut program, &mut state, &[], desk)?.all_finite()?;
+        Trainer::new("a", iterations, self.seed).run(&mut program, &mut state, &[], context)?.all_finite()?;
         Ok(state.get("a").expect("it was set").iter().map(|&a| a as f64).collect())
     }
 
@@ -143,19 +143,19 @@ impl Gaussian {
 }
 
 impl Experiment for Gaussian {
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        bench.plan(self.step_sizes.len() + 1);
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        runner.plan(self.step_sizes.len() + 1);
         let mut sampled = vec![];
         for (number, &step) in self.step_sizes.iter().enumerate() {
-            sampled.push((step, bench.unit(&format!("step={step:e}"), |desk| self.sample(step, number, desk))?));
+            sampled.push((step, runner.unit(&format!("step={step:e}"), |context| self.sample(step, number, context))?));
         }
-        let learnt = Estimate::of(bench.unit("learning", |desk| self.learn(desk))?);
+        let learnt = Estimate::of(runner.unit("learning", |context| self.learn(context))?);
 
         let reduced: Vec<_> = sampled.iter().map(|(e, s)| (*e, s.reduced.variance())).collect();
         let plain: Vec<_> = sampled.iter().map(|(e, s)| (*e, s.plain.variance())).collect();
         let mut rows = vec![];
         for (step, s) in &sampled {
-            let near = |of: f64| Rule::Sigmas { of: Estimate::exact(of), sigmas: SIGMAS };
+            let near = |of: f64| Claim::Sigmas { of: Estimate::exact(of), sigmas: SIGMAS };
             let mean = Row::new(&format!("mean of L̂ at ε = {step:e}"), s.reduced.mean(), 1);
             rows.push(mean.claim("The mean of the loss is its closed form", near(self.mean(*step))));
             let variance = Row::new(&format!("variance of L̂ at ε = {step:e}"), s.reduced.variance(), 1);
@@ -164,16 +164,16 @@ impl Experiment for Gaussian {
         let slope = |points: &[(f64, Estimate)]| Line::power(points).slope;
         rows.push(
             Row::new("slope of the variance with control variate", slope(&reduced), 1)
-                .claim("With the control variate the variance does not grow", Rule::Within { of: 0.0, by: 0.1 }),
+                .claim("With the control variate the variance does not grow", Claim::Within { of: 0.0, by: 0.1 }),
         );
         rows.push(
             Row::new("slope of the variance without control variate", slope(&plain), 1)
-                .claim("Without the control variate the variance grows like 1/ε", Rule::Within { of: -1.0, by: 0.1 }),
+                .claim("Without the control variate the variance grows like 1/ε", Claim::Within { of: -1.0, by: 0.1 }),
         );
         let of = Estimate::exact(self.minimum(self.learning.step_size));
         rows.push(
             Row::new("precision learnt", learnt, self.seeds)
-                .claim("Learning finds the minimum of the loss", Rule::Sigmas { of, sigmas: SIGMAS }),
+                .claim("Learning finds the minimum of the loss", Claim::Sigmas { of, sigmas: SIGMAS }),
         );
         Ok(Findings { rows, figures: vec![self.figure(&reduced, &plain)], notes: vec![] })
     }

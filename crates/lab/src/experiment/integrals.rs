@@ -10,12 +10,12 @@
 mod line;
 
 use super::recipe::Recipe;
-use super::{Bench, Config, Entry, Experiment, Findings};
-use crate::report::{Row, Rule};
+use super::{Config, Entry, Experiment, Findings, Runner};
+use crate::report::{Claim, Row};
 use minvel::density::{Bump, Density, KernelDensity, Search};
 use minvel::estimate::Estimate;
-use minvel::fit::{Model, Outcome, Settings};
-use minvel::train::Desk;
+use minvel::fit::{FitSettings, Model, Outcome};
+use minvel::train::Context;
 use minvel::{Error, Manifold, manifold};
 use minvel_engine::random::{Key, Stream};
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ impl Integrals {
         Ok(this)
     }
 
-    fn find(&self, name: &str, law: &Law, rows: usize, k: usize, desk: &Desk) -> Result<Found, Error> {
+    fn find(&self, name: &str, law: &Law, rows: usize, k: usize, context: &Context) -> Result<Found, Error> {
         let manifold = manifold::parse(name).expect("checked");
         let seed = |what: &str| {
             self.seed << 32 | u64::from(minvel::stream::named(&format!("{name} {} {rows} {k} {what}", law.0)))
@@ -125,10 +125,10 @@ impl Integrals {
         let (data, fresh) =
             (points(&*manifold, law, rows, seed("data")), points(&*manifold, law, self.fresh, seed("fresh")));
         let settings = self.fit.settings(self.seed + k as u64)?;
-        let fit = Outcome::of(&manifold, &settings, &data, &desk.within("own"))?;
+        let fit = Outcome::of(&manifold, &settings, &data, &context.within("own"))?;
         let nll = |logs: Vec<f64>| -logs.iter().sum::<f64>() / logs.len() as f64;
-        let own = nll(fit.model.log_density(&fresh, desk)?);
-        let plain = nll(plain(&manifold, &settings, &data, &fresh, desk)?);
+        let own = nll(fit.model.log_density(&fresh, context)?);
+        let plain = nll(plain(&manifold, &settings, &data, &fresh, context)?);
         let score = fit.evaluation.test_nll;
         let mut split = None;
         if rows >= self.split {
@@ -138,16 +138,16 @@ impl Integrals {
                 // A grid of two dimensions does not resolve needles.
                 always.kernels = always.kernels.smooth();
             }
-            let model = Outcome::of(&manifold, &always, &data, &desk.within("split"))?.model;
-            split = Some(self.whole(&model, desk)?);
+            let model = Outcome::of(&manifold, &always, &data, &context.within("split"))?.model;
+            split = Some(self.whole(&model, context)?);
         }
-        let own_whole = self.whole(&fit.model, desk)?;
+        let own_whole = self.whole(&fit.model, context)?;
         let (behind, z) = (own - plain, (score.mean - own) / score.std_error);
-        Ok(Found { own: own_whole, split, behind, z, seconds: desk.seconds() })
+        Ok(Found { own: own_whole, split, behind, z, seconds: context.seconds() })
     }
 
     /// A model on a grid; spaces without end are cut off where nothing is left.
-    fn whole(&self, model: &Model, desk: &Desk) -> Result<Whole, Error> {
+    fn whole(&self, model: &Model, context: &Context) -> Result<Whole, Error> {
         let manifold = model.manifold();
         let far = model.centres().iter().fold(0.0, |far: f64, x| far.max(x.abs()));
         let hyperbolic = manifold.to_string().starts_with("hyperbolic");
@@ -158,8 +158,8 @@ impl Integrals {
         };
         let excess = |logs: Vec<f64>| grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
         Ok(Whole {
-            excess: excess(model.log_density(&grid.points, desk)?),
-            kernels: excess(model.log_anchor(&grid.points, desk)?),
+            excess: excess(model.log_density(&grid.points, context)?),
+            kernels: excess(model.log_anchor(&grid.points, context)?),
             share: model.share(),
             error: model.log_z().value.std_error,
         })
@@ -195,21 +195,21 @@ fn points(manifold: &dyn Manifold, (_, parts): &Law, count: usize, seed: u64) ->
 /// log p of fresh points under the kernel density that reports compare with.
 fn plain(
     manifold: &Arc<dyn Manifold>,
-    settings: &Settings,
+    settings: &FitSettings,
     data: &[f64],
     fresh: &[f64],
-    desk: &Desk,
+    context: &Context,
 ) -> Result<Vec<f64>, Error> {
-    let model = Model::of_few(manifold, settings, data, desk)?;
+    let model = Model::of_few(manifold, settings, data, context)?;
     let search = Search { seed: settings.seed, ..Search::default() };
     let (data, fresh) = (model.standardised(data), model.standardised(fresh));
-    let (density, _) = KernelDensity::cross_validated(Bump::new(&**manifold)?, &data, None, &search, desk)?;
-    Ok(density.log_density(&fresh, desk)?.iter().map(|l| l + model.log_unit()).collect())
+    let (density, _) = KernelDensity::cross_validated(Bump::new(&**manifold)?, &data, None, &search, context)?;
+    Ok(density.log_density(&fresh, context)?.iter().map(|l| l + model.log_unit()).collect())
 }
 
 impl Experiment for Integrals {
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        bench.plan(self.manifolds.len() * self.rows.len() * LAWS.len());
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        runner.plan(self.manifolds.len() * self.rows.len() * LAWS.len());
         let (mut rows, mut details) = (vec![], vec![]);
         for name in &self.manifolds {
             let mut found: Vec<Found> = vec![];
@@ -217,10 +217,12 @@ impl Experiment for Integrals {
                 let mut of_size: Vec<Found> = vec![];
                 for (l, law) in LAWS.iter().enumerate() {
                     let unit = format!("{}.rows={count}.law={}", name.replace(':', "-"), l + 1);
-                    let one = |desk: &Desk| -> Result<Vec<Found>, Error> {
-                        (0..self.seeds).map(|k| self.find(name, law, count, k, &desk.within(&k.to_string()))).collect()
+                    let one = |context: &Context| -> Result<Vec<Found>, Error> {
+                        (0..self.seeds)
+                            .map(|k| self.find(name, law, count, k, &context.within(&k.to_string())))
+                            .collect()
                     };
-                    let sets: Vec<Found> = bench.unit(&unit, one)?;
+                    let sets: Vec<Found> = runner.unit(&unit, one)?;
                     let behind = Estimate::of(sets.iter().map(|f| f.behind));
                     let what = format!("{name}, {count} rows, {}: NLL less that of the kernel density", law.0);
                     details.push(Row::new(&what, behind, sets.len()).unit("nats"));
@@ -230,7 +232,7 @@ impl Experiment for Integrals {
                 let what = format!("{name}, {count} rows: NLL less that of the kernel density, mean over laws");
                 rows.push(Row::new(&what, behind, of_size.len()).unit("nats").claim(
                     &format!("{name}, {count} rows: not worse than the kernel density by more than {BEHIND} nats"),
-                    Rule::Below(BEHIND),
+                    Claim::Below(BEHIND),
                 ));
                 found.extend(of_size);
             }
@@ -262,7 +264,7 @@ fn summary(name: &str, found: &[Found]) -> Vec<Row> {
     let within = found.iter().filter(|f| f.z.abs() <= 2.0).count() as f64 / found.len() as f64;
     let mut rows = vec![
         row("largest |∫p − 1|", excess(&own))
-            .claim(&format!("{name}: every density integrates to one"), Rule::Below(WHOLE)),
+            .claim(&format!("{name}: every density integrates to one"), Claim::Below(WHOLE)),
         row("largest |∫ of the kernels − 1|, the error of the grid", kernels(&own)),
         row("share of scores within 2 σ of that of fresh points", Estimate::exact(within)),
         row("seconds of the longest data set", largest(found.iter().map(|f| f.seconds).collect())).unit("s"),
@@ -272,7 +274,7 @@ fn summary(name: &str, found: &[Found]) -> Vec<Row> {
         rows.extend([
             row("split rows: largest |∫p − 1|", excess(&split)).claim(
                 &format!("{name}: every density of split rows with a correction integrates to one"),
-                Rule::Below(WHOLE),
+                Claim::Below(WHOLE),
             ),
             row("split rows: largest |∫ of the kernels − 1|, the error of the grid", kernels(&split)),
             row("split rows: largest error of log Z", largest(split.iter().map(|w| w.error).collect())),

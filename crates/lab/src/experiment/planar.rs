@@ -10,7 +10,7 @@ use minvel::estimate::Estimate;
 use minvel::flow::{Law, Noise};
 use minvel::network::{Activation, Features};
 use minvel::objective::{Objective, ScoreMatching, Sliced};
-use minvel::train::{Desk, Trainer};
+use minvel::train::{Context, Trainer};
 use minvel::{Error, energy};
 use minvel_engine::math::Real;
 use minvel_engine::optim::Optimiser;
@@ -84,7 +84,7 @@ impl Models {
         learning: &Learning,
         iterations: u32,
         (seed, seeds): (u64, usize),
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Self, Error> {
         let (g, model) = (Graph::new(), network(learning.hidden));
         let points: Vec<f32> =
@@ -94,12 +94,12 @@ impl Models {
         let loss = objective.loss(&|x| model.energy(x), x.into(), noise) / objective.scale();
         let optimiser = Optimiser::rmsprop_tf(learning.rate).minimise(loss, &energy::parameters(&model, &g));
         let updates = [optimiser.updates.as_slice(), &model.follow(&g)].concat();
-        let mut program = g.try_compile::<f32>(&[loss], &updates, &desk.options(seeds))?;
+        let mut program = g.try_compile::<f32>(&[loss], &updates, &context.options(seeds))?;
         let mut state = State::new(seeds);
         energy::initialise(&model, &mut state, seed);
         optimiser.initialise(&mut state);
         let trainer = Trainer::new("energy", iterations, seed);
-        trainer.run(&mut program, &mut state, &[("data", &points)], desk)?;
+        trainer.run(&mut program, &mut state, &[("data", &points)], context)?;
         let kept = model.parameters().into_iter().chain(model.followers());
         let variables = kept.map(|p| (p.name.clone(), state.get(&p.name).expect("it was trained").to_vec()));
         Ok(Models { hidden: learning.hidden, seeds, variables: variables.collect() })
@@ -133,13 +133,13 @@ impl Models {
     }
 
     /// The mean over given points of J, exact, and of one sample of SSM each: for each seed.
-    pub fn scores(&self, points: &[f64], seed: u64, desk: &Desk) -> Result<Vec<[Estimate; 2]>, Error> {
+    pub fn scores(&self, points: &[f64], seed: u64, context: &Context) -> Result<Vec<[Estimate; 2]>, Error> {
         let (g, model, rows) = (Graph::new(), self.energy(), points.len() / 2);
         let x = g.input_rows("x", rows, [2]);
         let objectives: [&dyn Objective; 2] = [&ScoreMatching::new(), &Sliced { reduced: false }];
         let noise = Noise::drawn(Law::Gaussian, NOISE);
         let losses = objectives.map(|o| o.rows(&|x| model.energy(x), x.into(), noise));
-        let mut program = g.try_compile::<f64>(&losses, &[], &desk.options(self.seeds))?;
+        let mut program = g.try_compile::<f64>(&losses, &[], &context.options(self.seeds))?;
         program.try_run(&mut self.state(), &[("x", points)], Clock { seed, step: u32::MAX })?;
         let both = program.try_output(0)?.chunks(rows).zip(program.try_output(1)?.chunks(rows));
         Ok(both.map(|(exact, sliced)| [exact, sliced].map(|own| Estimate::of(own.iter().copied()))).collect())

@@ -3,7 +3,7 @@
 use super::Config;
 use crate::fitting;
 use minvel::Error;
-use minvel::fit::Settings;
+use minvel::fit::FitSettings;
 use serde::Deserialize;
 
 /// The table `fit` of an experiment.
@@ -29,12 +29,12 @@ impl Recipe {
     }
 
     /// The settings of a seed, checked.
-    pub fn settings(&self, seed: u64) -> Result<Settings, Error> {
+    pub fn settings(&self, seed: u64) -> Result<FitSettings, Error> {
         fitting::settings(&self.config(seed)?)
     }
 
     /// What a reader should know of them.
     pub fn note(&self, seed: u64) -> Result<String, Error> {
-        Ok(format!("Settings of the first fit; the others differ only in the seed: {}", self.config(seed)?.json()))
+        Ok(format!("FitSettings of the first fit; the others differ only in the seed: {}", self.config(seed)?.json()))
     }
 }

@@ -8,13 +8,13 @@
 mod truth;
 
 use super::recipe::Recipe;
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::{Axis, Lines, Plot, Series};
-use crate::report::{Figure, Row, Rule};
+use crate::report::{Claim, Figure, Row};
 use minvel::energy::{Energy, log_prob, points};
 use minvel::estimate::Estimate;
 use minvel::fit::{Model, Split};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel::{Error, Manifold, manifold};
 use minvel_engine::{Clock, Graph, State};
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,7 @@ impl Recovery {
     }
 
     /// Fits a model to points of mixture number k, and compares.
-    fn find(&self, name: &str, k: usize, desk: &Desk) -> Result<Found, Error> {
+    fn find(&self, name: &str, k: usize, context: &Context) -> Result<Found, Error> {
         let manifold = manifold::parse(name).expect("checked");
         let m = manifold.ambient();
         let seed = |what: &str| self.seed << 32 | u64::from(minvel::stream::named(&format!("{name} {k} {what}")));
@@ -110,20 +110,20 @@ impl Recovery {
         let split = Split::new(self.points, settings.seed);
         let part = |rows: &[usize]| rows.iter().flat_map(|&i| &data[i * m..][..m]).copied().collect::<Vec<f64>>();
         let (train, validation) = (part(&split.train), part(&split.validation));
-        let (model, _) = Model::learn(manifold.clone(), &settings, &train, &validation, desk)?;
+        let (model, _) = Model::learn(manifold.clone(), &settings, &train, &validation, context)?;
 
-        desk.begin("judging", 3, 0);
+        context.begin("judging", 3, 0);
         let fresh = known(self.fresh, "fresh");
-        let truth = log_densities(&*law, &fresh, m, desk)?;
+        let truth = log_densities(&*law, &fresh, m, context)?;
         let divergence = |logs: Vec<f64>| Estimate::paired(&truth, &logs);
-        let (own, kernels) = (model.log_density(&fresh, desk)?, model.log_anchor(&fresh, desk)?);
-        desk.advance(1, "KL");
-        let integral = |resolution: usize| integral(&model, &*manifold, resolution, &data, desk);
+        let (own, kernels) = (model.log_density(&fresh, context)?, model.log_anchor(&fresh, context)?);
+        context.advance(1, "KL");
+        let integral = |resolution: usize| integral(&model, &*manifold, resolution, &data, context);
         let nodes = if manifold.dim() == 1 { ON_CIRCLE * self.grid } else { self.grid };
         let coarser = integral(nodes * COARSER.0 / COARSER.1)?;
-        desk.advance(2, "quadrature");
+        context.advance(2, "quadrature");
         let finer = integral(nodes)?;
-        desk.end();
+        context.end();
         Ok(Found {
             components,
             divergence: divergence(own),
@@ -132,17 +132,17 @@ impl Recovery {
             coarser,
             log_z: model.log_z().value,
             share: model.share(),
-            seconds: desk.seconds(),
+            seconds: context.seconds(),
         })
     }
 }
 
 /// log p of a law at points.
-fn log_densities(law: &dyn Energy, points: &[f64], m: usize, desk: &Desk) -> Result<Vec<f64>, Error> {
+fn log_densities(law: &dyn Energy, points: &[f64], m: usize, context: &Context) -> Result<Vec<f64>, Error> {
     let g = Graph::new();
     let x = g.input_rows("x", points.len() / m, [m]);
     let log_p = log_prob(law, x).expect("mixtures are normalised");
-    let mut program = g.try_compile::<f64>(&[log_p], &[], &desk.options(1))?;
+    let mut program = g.try_compile::<f64>(&[log_p], &[], &context.options(1))?;
     program.try_run(&mut State::new(1), &[("x", points)], Clock { seed: 0, step: 0 })?;
     Ok(program.try_output(0)?.to_vec())
 }
@@ -153,17 +153,17 @@ fn integral(
     manifold: &dyn Manifold,
     resolution: usize,
     data: &[f64],
-    desk: &Desk,
+    context: &Context,
 ) -> Result<f64, Error> {
     let radius = 2.0 * data.iter().fold(0.0, |far: f64, x| far.max(x.abs()));
     let grid = manifold.grid(resolution, radius).expect("checked: at most three dimensions");
-    let logs = model.log_density(&grid.points, desk)?;
+    let logs = model.log_density(&grid.points, context)?;
     Ok(grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum())
 }
 
 impl Experiment for Recovery {
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        bench.plan(self.manifolds.len() * self.seeds);
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        runner.plan(self.manifolds.len() * self.seeds);
         let (mut rows, mut details) = (vec![], vec![]);
         let mut panel = Lines::new(
             "",
@@ -174,7 +174,7 @@ impl Experiment for Recovery {
             let mut found = vec![];
             for k in 0..self.seeds {
                 let unit = format!("{}.mixture={}", name.replace(':', "-"), k + 1);
-                found.push(bench.unit(&unit, |desk| self.find(name, k, desk))?);
+                found.push(runner.unit(&unit, |context| self.find(name, k, context))?);
             }
             let title = title(&*manifold::parse(name).expect("checked"));
             rows.extend(summary(&title, &found));
@@ -230,7 +230,7 @@ fn summary(title: &str, found: &[Found]) -> Vec<Row> {
         row("KL(truth‖model), largest", largest(&|f| f.divergence.mean)).unit("nats"),
         row("KL(truth‖kernels alone), mean over mixtures", mean(&|f| f.kernels.mean)).unit("nats"),
         row("largest |∫q − 1|", largest(&|f| (f.integral - 1.0).abs()))
-            .claim(&format!("{title}: every density integrates to one"), Rule::Below(WHOLE)),
+            .claim(&format!("{title}: every density integrates to one"), Claim::Below(WHOLE)),
         row("largest difference between ∫q on two grids", largest(&|f| (f.integral - f.coarser).abs())),
         row("largest standard error of log Z", largest(&|f| f.log_z.std_error)),
         row("share t of the correction", mean(&|f| f.share)),

@@ -7,12 +7,12 @@ mod quality;
 
 pub use choice::{Choices, Chosen, choices};
 
-use super::gallery::{Cell, Frame, Gallery, Source, Trained, curves, given};
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::image_models::{Frame, ImageModels, Source, Trained, Variant, curves, given};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::Dash;
 use crate::report::{Figure, Row};
 use minvel::Error;
-use minvel::autoencoder::{Evidence, ImportanceBound, Settings};
+use minvel::autoencoder::{AutoencoderSettings, Evidence, ImportanceBound};
 use minvel::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ struct Single {
     seed: u64,
     seeds: usize,
     frame: Frame,
-    model: Settings,
+    model: AutoencoderSettings,
     evaluation: Evaluation,
 }
 
@@ -96,27 +96,27 @@ impl Single {
         }
     }
 
-    fn cell(&self) -> Cell {
-        let Settings { latent, posterior, matching, .. } = &self.model;
+    fn cell(&self) -> Variant {
+        let AutoencoderSettings { latent, posterior, matching, .. } = &self.model;
         let title = format!("{posterior} posterior on {latent}, {} matching", matching.kind);
         let (name, image, settings) = ("model".into(), self.source().image(), self.model.clone());
-        Cell { name, title, method: "model".into(), dash: Dash::Solid, image, settings, every: 0, shown: true }
+        Variant { name, title, method: "model".into(), dash: Dash::Solid, image, settings, every: 0, shown: true }
     }
 
-    fn scores(&self, cell: &Cell, gallery: &Gallery, bench: &mut Bench) -> Result<Scores, Error> {
+    fn scores(&self, cell: &Variant, image_models: &ImageModels, runner: &mut Runner) -> Result<Scores, Error> {
         let Evaluation { images, chains, temperatures, codes, .. } = self.evaluation;
-        let folder = bench.folder().to_path_buf();
-        bench.unit("likelihood", |desk| {
+        let folder = runner.folder().to_path_buf();
+        runner.unit("likelihood", |context| {
             let (model, state) = (cell.model()?, cell.state(&folder)?);
-            let images = gallery.shown(images, model.decoder.likelihood)?;
+            let images = image_models.shown(images, model.decoder.likelihood)?;
             let means = |all: Vec<Vec<f64>>| -> Vec<f64> {
                 all.iter().map(|own| -own.iter().sum::<f64>() / own.len() as f64).collect()
             };
             let annealing = Evidence::on(&model.latent, temperatures, chains, GROUP);
-            let annealed = means(annealing.log_likelihoods(&model, &state, &images, self.seed, desk)?);
+            let annealed = means(annealing.log_likelihoods(&model, &state, &images, self.seed, context)?);
             let bound = match codes {
                 0 => None,
-                codes => ImportanceBound { codes, group: GROUP }.bounds(&model, &state, &images, self.seed, desk)?,
+                codes => ImportanceBound { codes, group: GROUP }.bounds(&model, &state, &images, self.seed, context)?,
             };
             Ok(Scores { annealed, bound: bound.map(means) })
         })
@@ -125,28 +125,28 @@ impl Single {
 
 impl Experiment for Single {
     fn ready(&self) -> Result<(), Error> {
-        Gallery::new(self.source(), self.seed).check()
+        ImageModels::new(self.source(), self.seed).check()
     }
 
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        let gallery = Gallery::new(self.source(), self.seed);
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        let image_models = ImageModels::new(self.source(), self.seed);
         let cell = self.cell();
         let Evaluation { images, samples, .. } = self.evaluation;
-        bench.plan(2 + usize::from(images > 0) + if samples > 0 { 2 } else { 0 });
-        let trained: Trained = cell.train(bench, &gallery, (self.seed, self.seeds))?;
-        let mut rows = quality::reconstruction(&cell, &gallery, (self.seed, self.seeds), bench)?;
+        runner.plan(2 + usize::from(images > 0) + if samples > 0 { 2 } else { 0 });
+        let trained: Trained = cell.train(runner, &image_models, (self.seed, self.seeds))?;
+        let mut rows = quality::reconstruction(&cell, &image_models, (self.seed, self.seeds), runner)?;
         let mut notes: Vec<String> = trained.training.divergences.iter().map(ToString::to_string).collect();
         if images > 0 {
             let estimate = |values: &[f64]| Estimate::of(values.iter().copied());
             let row = |name: &str, values: &[f64]| Row::new(name, estimate(values), self.seeds).unit("nats");
-            let scores = self.scores(&cell, &gallery, bench)?;
+            let scores = self.scores(&cell, &image_models, runner)?;
             rows.push(row("−log p(x) of test images, by annealing", &scores.annealed));
             if let Some(bound) = &scores.bound {
                 rows.push(row("−log p(x) of test images, importance-weighted bound", bound));
             }
         }
         if samples > 0 {
-            let (found, more) = quality::fid(&cell, &gallery, (samples, self.seed), bench)?;
+            let (found, more) = quality::fid(&cell, &image_models, (samples, self.seed), runner)?;
             rows.extend(found);
             notes.extend(more);
         }
@@ -154,7 +154,7 @@ impl Experiment for Single {
                        log Z is missing: the trend is meaningful, the value is not.";
         let mut figures = trained.figures(&cell);
         figures.push(Figure::new("learning", caption, curves("", &[(&cell, &trained)])));
-        notes.extend(gallery.notes()?);
+        notes.extend(image_models.notes()?);
         Ok(Findings { rows, figures, notes })
     }
 }

@@ -9,8 +9,8 @@
 
 mod table;
 
-use super::gallery::{Cell, Gallery, Rates, Source, Trained, curves, dash_of, divergences, given};
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::image_models::{ImageModels, Rates, Source, Trained, Variant, curves, dash_of, divergences, given};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::Plot;
 use crate::report::Figure;
 use minvel::Error;
@@ -115,7 +115,7 @@ impl Comparison {
     }
 
     /// How a place is filled in a table: what is the same in both has the same name.
-    fn cell(&self, place: &Place, version: Version) -> Cell {
+    fn cell(&self, place: &Place, version: Version) -> Variant {
         let Place { posterior, latent, dimension } = place;
         let explicit = posterior == "explicit";
         let official = explicit && version == Version::Replicate;
@@ -127,15 +127,15 @@ impl Comparison {
         let name = format!("{posterior}-{latent}-{dimension}{}", if official { "-official" } else { "" });
         let title = format!("{posterior}, {latent} {dimension}{}", if official { " (official)" } else { "" });
         let (method, dash) = (place.method(), dash_of(latent));
-        Cell { name, title, method, dash, image: [28, 28, 1], settings, every: 0, shown: !explicit }
+        Variant { name, title, method, dash, image: [28, 28, 1], settings, every: 0, shown: !explicit }
     }
 
     /// Trainings of a cell: fewer of those that only the second table has.
-    fn seeds_of(&self, cell: &Cell) -> usize {
+    fn seeds_of(&self, cell: &Variant) -> usize {
         if cell.settings.official { self.seeds.min(self.official_seeds) } else { self.seeds }
     }
 
-    fn evidence(&self, cell: &Cell, version: Version) -> Result<(String, Evidence), Error> {
+    fn evidence(&self, cell: &Variant, version: Version) -> Result<(String, Evidence), Error> {
         let Evaluation { chains, temperatures, group, .. } = self.evaluation;
         let model = cell.model()?;
         let plain = Evidence::on(&model.latent, temperatures, chains, group);
@@ -150,20 +150,20 @@ impl Comparison {
     /// −log p̂ of all seeds on the chosen digits.
     fn likelihoods(
         &self,
-        cell: &Cell,
+        cell: &Variant,
         unit: &str,
         evidence: &Evidence,
-        digits: &Gallery,
-        bench: &mut Bench,
+        digits: &ImageModels,
+        runner: &mut Runner,
     ) -> Result<Likelihoods, Error> {
-        let folder = bench.folder().to_path_buf();
-        bench.unit(unit, |desk| {
+        let folder = runner.folder().to_path_buf();
+        runner.unit(unit, |context| {
             let images = digits.binarised(self.evaluation.images)?;
             let mut state = cell.state(&folder)?;
             if unit.ends_with("official-evidence") {
                 state = first_replicas(&state, self.official_seeds);
             }
-            let logs = evidence.log_likelihoods(&cell.model()?, &state, &images, self.seed, desk)?;
+            let logs = evidence.log_likelihoods(&cell.model()?, &state, &images, self.seed, context)?;
             let negative = |own: &Vec<f64>| own.iter().map(|l| -l).collect::<Vec<f64>>();
             let mean = |own: &Vec<f64>| -own.iter().sum::<f64>() / own.len() as f64;
             Ok(Likelihoods { seeds: logs.iter().map(mean).collect(), digits: logs.first().map_or(vec![], negative) })
@@ -171,14 +171,14 @@ impl Comparison {
     }
 
     /// −log p̂ of the first seed on all test digits.
-    fn all_digits(&self, cell: &Cell, digits: &Gallery, bench: &mut Bench) -> Result<Likelihoods, Error> {
-        let folder = bench.folder().to_path_buf();
+    fn all_digits(&self, cell: &Variant, digits: &ImageModels, runner: &mut Runner) -> Result<Likelihoods, Error> {
+        let folder = runner.folder().to_path_buf();
         let (unit, mut evidence) = self.evidence(cell, Version::Corrected)?;
         evidence.group *= self.seeds;
-        bench.unit(&format!("{unit}-all"), |desk| {
+        runner.unit(&format!("{unit}-all"), |context| {
             let images = digits.binarised(usize::MAX)?;
             let state = first_replicas(&cell.state(&folder)?, 1);
-            let logs = evidence.log_likelihoods(&cell.model()?, &state, &images, self.seed + 1, desk)?;
+            let logs = evidence.log_likelihoods(&cell.model()?, &state, &images, self.seed + 1, context)?;
             let digits: Vec<f64> = logs[0].iter().map(|l| -l).collect();
             Ok(Likelihoods { seeds: vec![digits.iter().sum::<f64>() / digits.len() as f64], digits })
         })
@@ -198,35 +198,35 @@ fn first_replicas(state: &State<f32>, count: usize) -> State<f32> {
 
 impl Experiment for Comparison {
     fn ready(&self) -> Result<(), Error> {
-        Gallery::new(Source::Mnist(given(&self.data)), self.seed).check()
+        ImageModels::new(Source::Mnist(given(&self.data)), self.seed).check()
     }
 
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        let digits = Gallery::new(Source::Mnist(given(&self.data)), self.seed);
-        let mut cells: Vec<(Cell, Trained)> = vec![];
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        let digits = ImageModels::new(Source::Mnist(given(&self.data)), self.seed);
+        let mut cells: Vec<(Variant, Trained)> = vec![];
         // What one table has evaluated the other need not.
         let mut known: BTreeMap<String, Likelihoods> = BTreeMap::new();
         let mut tables = vec![];
-        bench.plan(self.units());
+        runner.plan(self.units());
         for &version in &self.tables {
             let mut values = vec![];
             for place in self.places() {
                 let cell = self.cell(&place, version);
                 if !cells.iter().any(|(known, _)| known.name == cell.name) {
-                    let trained = cell.train(bench, &digits, (self.seed, self.seeds_of(&cell)));
-                    let Some(trained) = bench.if_finished(trained)? else { continue };
+                    let trained = cell.train(runner, &digits, (self.seed, self.seeds_of(&cell)));
+                    let Some(trained) = runner.if_finished(trained)? else { continue };
                     cells.push((cell.clone(), trained));
                 }
                 let (unit, evidence) = self.evidence(&cell, version)?;
                 if !known.contains_key(&unit) {
-                    let likelihoods = self.likelihoods(&cell, &unit, &evidence, &digits, bench);
-                    let Some(likelihoods) = bench.if_finished(likelihoods)? else { continue };
+                    let likelihoods = self.likelihoods(&cell, &unit, &evidence, &digits, runner);
+                    let Some(likelihoods) = runner.if_finished(likelihoods)? else { continue };
                     known.insert(unit.clone(), likelihoods);
                 }
                 let likelihoods = known[&unit].clone();
                 let wanted = self.evaluation.all && version == Version::Corrected && place.is_ours();
-                let all = wanted.then(|| self.all_digits(&cell, &digits, bench)).transpose();
-                let all = bench.if_finished(all)?.flatten();
+                let all = wanted.then(|| self.all_digits(&cell, &digits, runner)).transpose();
+                let all = runner.if_finished(all)?.flatten();
                 values.push(Value { place, likelihoods, all });
             }
             tables.push(Table { version, values });
@@ -252,15 +252,16 @@ impl Comparison {
         names.len()
     }
 
-    fn findings(&self, cells: &[(Cell, Trained)], tables: &[Table]) -> Findings {
+    fn findings(&self, cells: &[(Variant, Trained)], tables: &[Table]) -> Findings {
         let mut findings = Findings::default();
         for table in tables {
             findings.rows.extend(table.rows());
         }
         findings.figures.extend(tables.iter().map(Table::figure));
         let panel = |dimension: &usize| {
-            let own = |cell: &Cell| !cell.settings.official && cell.settings.latent.ends_with(&format!(":{dimension}"));
-            let pairs: Vec<(&Cell, &Trained)> = cells.iter().filter(|(c, _)| own(c)).map(|(c, t)| (c, t)).collect();
+            let own =
+                |cell: &Variant| !cell.settings.official && cell.settings.latent.ends_with(&format!(":{dimension}"));
+            let pairs: Vec<(&Variant, &Trained)> = cells.iter().filter(|(c, _)| own(c)).map(|(c, t)| (c, t)).collect();
             curves(&format!("{dimension} dimensions"), &pairs)
         };
         let plots = self.dimensions.iter().map(panel).collect();

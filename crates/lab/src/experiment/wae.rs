@@ -1,18 +1,18 @@
 //! Wasserstein auto-encoders of digits: velocity, adversarial and MMD matching, Euclidean and spherical codes.
 //!
 //! **Statement.** Fréchet distance between features of 10 000 samples and of the 10 000 test digits, binarised.
-//! **Source.** wang2020mvl table 2; docs/math §4.7. **Conventions.** Features are the 512 of a LeNet that is trained first, as
+//! **Source.** wang2020mvl table 2; docs/math §4.7. **Conventions.** FeatureMap are the 512 of a LeNet that is trained first, as
 //! the paper's code did, and the 2048 of Inception: values compare within one network only.
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/experiment_digits.rs.
 
-use super::gallery::{
-    Cell, Gallery, Judging, Rates, Source, Trained, beside_paper, curves, dash_of, divergences, given,
+use super::image_models::{
+    ImageModels, Judging, Rates, Source, Trained, Variant, beside_paper, curves, dash_of, divergences, given,
 };
-use super::{Bench, Config, Entry, Experiment, Findings};
+use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::data::mnist;
-use crate::fid::{Features, Fid, Grey, Inception, Lenet, Origin, Schooling};
-use crate::report::{Figure, Row, Rule};
+use crate::fid::{FeatureMap, Fid, Grey, Inception, Lenet, Origin, Schooling};
+use crate::report::{Claim, Figure, Row};
 use minvel::Error;
 use minvel::estimate::Estimate;
 use serde::Deserialize;
@@ -74,9 +74,9 @@ impl Comparison {
         Ok(this)
     }
 
-    fn cell(&self, method: &str, latent: &str) -> Cell {
+    fn cell(&self, method: &str, latent: &str) -> Variant {
         let settings = self.learning.settings(format!("{latent}:{}", self.dimension), "point", method);
-        Cell {
+        Variant {
             name: format!("{method}-{latent}"),
             title: format!("{method}, {latent}"),
             method: method.into(),
@@ -91,19 +91,19 @@ impl Comparison {
 
 impl Comparison {
     /// The network that judges, given or trained first: where it is, and where it comes from.
-    fn judge(&self, bench: &mut Bench) -> Result<(PathBuf, Origin), Error> {
+    fn judge(&self, runner: &mut Runner) -> Result<(PathBuf, Origin), Error> {
         if !self.lenet.is_empty() {
             let path = PathBuf::from(&self.lenet);
             let origin = Lenet::read(&path)?.origin;
             return Ok((path, origin));
         }
         let folder = given(&self.data);
-        let models = bench.folder().join("models");
+        let models = runner.folder().join("models");
         let path = models.join("lenet.safetensors");
-        let origin = bench.unit("lenet", |desk| {
+        let origin = runner.unit("lenet", |context| {
             let (train, test) = (mnist::train(folder.as_deref())?, mnist::test(folder.as_deref())?);
             let schooling = Schooling { epochs: self.epochs, ..Schooling::default() };
-            let network = Lenet::train(&train, &test, &schooling, desk)?;
+            let network = Lenet::train(&train, &test, &schooling, context)?;
             minvel::file::create_folder(&models)?;
             network.write(&path)?;
             Ok(network.origin)
@@ -121,7 +121,7 @@ impl Comparison {
     }
 
     /// One of them, given where the LeNet is.
-    fn network(judge: &str, lenet: &Path) -> Result<Box<dyn Features>, Error> {
+    fn network(judge: &str, lenet: &Path) -> Result<Box<dyn FeatureMap>, Error> {
         Ok(if judge == LENET {
             Box::new(Lenet::read(lenet)?)
         } else {
@@ -136,18 +136,18 @@ impl Comparison {
     /// The distance of each seed's samples from the test digits.
     fn distances(
         &self,
-        cell: &Cell,
+        cell: &Variant,
         (judge, lenet): (&str, &Path),
         reference: &Path,
-        bench: &mut Bench,
+        runner: &mut Runner,
     ) -> Result<Vec<Fid>, Error> {
-        let folder = bench.folder().to_path_buf();
+        let folder = runner.folder().to_path_buf();
         let unit = if judge == LENET { "fid" } else { judge };
-        bench.unit(&format!("{}.{unit}", cell.name), |desk| {
-            desk.begin(unit, self.seeds as u64, 0);
+        runner.unit(&format!("{}.{unit}", cell.name), |context| {
+            context.begin(unit, self.seeds as u64, 0);
             let (network, model) = (Self::network(judge, lenet)?, (cell, cell.state(&folder)?));
-            let distances = self.judging().distances(&*network, reference, model, desk, 0)?;
-            desk.end();
+            let distances = self.judging().distances(&*network, reference, model, context, 0)?;
+            context.end();
             Ok(distances)
         })
     }
@@ -161,30 +161,30 @@ impl Experiment for Comparison {
         if self.judges().contains(&INCEPTION) {
             Inception::find()?;
         }
-        Gallery::new(Source::Mnist(given(&self.data)), self.seed).check()
+        ImageModels::new(Source::Mnist(given(&self.data)), self.seed).check()
     }
 
-    fn run(&self, bench: &mut Bench) -> Result<Findings, Error> {
-        let digits = Gallery::new(Source::Mnist(given(&self.data)), self.seed);
+    fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
+        let digits = ImageModels::new(Source::Mnist(given(&self.data)), self.seed);
         let own = usize::from(self.lenet.is_empty());
         let judges = self.judges();
-        bench.plan(own + judges.len() + (1 + judges.len()) * self.methods.len() * self.latents.len());
-        let (lenet, origin) = self.judge(bench)?;
+        runner.plan(own + judges.len() + (1 + judges.len()) * self.methods.len() * self.latents.len());
+        let (lenet, origin) = self.judge(runner)?;
         let mut references = vec![];
         for &judge in &judges {
             let unit = format!("reference-{judge}");
-            let reference = self.judging().reference(&unit, || Self::network(judge, &lenet), &digits, bench);
-            references.push((judge, bench.if_finished(reference)?.unwrap_or_default()));
+            let reference = self.judging().reference(&unit, || Self::network(judge, &lenet), &digits, runner);
+            references.push((judge, runner.if_finished(reference)?.unwrap_or_default()));
         }
         let (mut cells, mut values) = (vec![], vec![]);
         for method in &self.methods {
             for latent in &self.latents {
                 let cell = self.cell(method, latent);
-                let trained = cell.train(bench, &digits, (self.seed, self.seeds));
-                let Some(trained) = bench.if_finished(trained)? else { continue };
+                let trained = cell.train(runner, &digits, (self.seed, self.seeds));
+                let Some(trained) = runner.if_finished(trained)? else { continue };
                 for (judge, reference) in &references {
-                    let distances = self.distances(&cell, (judge, &lenet), reference, bench);
-                    let Some(distances) = bench.if_finished(distances)? else { continue };
+                    let distances = self.distances(&cell, (judge, &lenet), reference, runner);
+                    let Some(distances) = runner.if_finished(distances)? else { continue };
                     values.push(Value { judge, method: method.clone(), latent: latent.clone(), distances });
                 }
                 cells.push((cell, trained));
@@ -195,7 +195,7 @@ impl Experiment for Comparison {
 }
 
 impl Comparison {
-    fn findings(&self, origin: &Origin, cells: &[(Cell, Trained)], values: &[Value]) -> Findings {
+    fn findings(&self, origin: &Origin, cells: &[(Variant, Trained)], values: &[Value]) -> Findings {
         let mut rows: Vec<Row> = values.iter().map(|value| value.row(self.seeds)).collect();
         let mut compare = |better: Option<&Value>, worse: Option<&Value>| {
             let (Some(better), Some(worse)) = (better, worse) else { return };
@@ -203,7 +203,7 @@ impl Comparison {
             let row =
                 Row::new(&format!("{}, {one} minus {other}", better.kind()), better.fid() - worse.fid(), self.seeds);
             let claim = format!("{one} is better than {other}{}", better.by());
-            rows.push(row.claim(&claim, Rule::SurelyBelow { limit: 0.0, sigmas: SURELY }));
+            rows.push(row.claim(&claim, Claim::SurelyBelow { limit: 0.0, sigmas: SURELY }));
         };
         let judges = self.judged(values);
         for judge in &judges {
@@ -217,7 +217,7 @@ impl Comparison {
                 compare(find("velocity", latent), find("adversarial", latent));
             }
         }
-        let pairs: Vec<(&Cell, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
+        let pairs: Vec<(&Variant, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
         let caption =
             "Loss of encoder and decoder, means over seeds; the matching term is scaled differently in each method.";
         let mut figures: Vec<Figure> = judges.iter().map(|judge| self.figure(judge, values)).collect();

@@ -1,4 +1,4 @@
-//! Features of images: what a network makes of them before it judges.
+//! FeatureMap of images: what a network makes of them before it judges.
 //!
 //! **Conventions.** Images are intensities in [0, 1], `[height, width, channels]`; what a network wants instead (shifts,
 //! sizes, binary pixels) is its own business. A new network is a file here. **Checked by** tests/lenet.rs, tests/fid.rs,
@@ -18,7 +18,7 @@ use crate::data::Picture;
 use minvel_engine::{Clock, DeviceError, Expr, Graph, Options, Program, State};
 
 /// A network whose features are compared.
-pub trait Features {
+pub trait FeatureMap {
     /// What it is called.
     fn name(&self) -> &str;
     /// SHA-256 of its weights: distances of different networks do not compare.
@@ -79,7 +79,7 @@ pub struct Extractor {
 
 impl Extractor {
     /// Compiles a network; what is drawn depends on seed and stream.
-    pub fn new<N: Features + ?Sized>(
+    pub fn new<N: FeatureMap + ?Sized>(
         network: &N,
         at_once: usize,
         stream: u32,
@@ -96,7 +96,7 @@ impl Extractor {
         Ok(Extractor { program, state, name, at_once, pixels, count, clock: Clock { seed, step: 0 } })
     }
 
-    /// Features of the next images, at most so many as go at once.
+    /// FeatureMap of the next images, at most so many as go at once.
     pub fn features(&mut self, images: &[f32]) -> Result<&[f32], DeviceError> {
         let Extractor { at_once, pixels, count, .. } = *self;
         let given = images.len() / pixels;

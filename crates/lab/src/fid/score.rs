@@ -6,7 +6,7 @@
 //! **Error.** Biased upwards by O(d²/N) in both counts, so that a distance carries them with it; its scatter is known from
 //! several sets of samples only. **Checked by** tests/fid.rs.
 
-use super::{Features, Statistics};
+use super::{FeatureMap, Statistics};
 use minvel::estimate::Estimate;
 use minvel_engine::Options;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Fid {
     pub network: String,
     /// SHA-256 of its weights.
     pub sha256: String,
-    /// SHA-256 of the words that say what is done to images before ([`Features::preprocessing`]).
+    /// SHA-256 of the words that say what is done to images before ([`FeatureMap::preprocessing`]).
     #[serde(default)]
     pub preprocessing: String,
 }
@@ -54,7 +54,7 @@ impl fmt::Display for Fid {
 
 /// Reference images as a network sees them: what samples are measured against.
 pub struct Reference<'a> {
-    network: &'a dyn Features,
+    network: &'a dyn FeatureMap,
     statistics: Statistics,
     seed: u64,
     options: Options,
@@ -62,7 +62,7 @@ pub struct Reference<'a> {
 
 impl<'a> Reference<'a> {
     /// Of images one after another; programs run as the options say, what is drawn depends on the seed.
-    pub fn new(network: &'a dyn Features, images: &[f32], seed: u64, options: &Options) -> Self {
+    pub fn new(network: &'a dyn FeatureMap, images: &[f32], seed: u64, options: &Options) -> Self {
         let statistics = Statistics::of(network, images, Statistics::REFERENCE, seed, options);
         let statistics = statistics.unwrap_or_else(|why| panic!("{why}"));
         Reference { network, statistics, seed, options: options.clone() }

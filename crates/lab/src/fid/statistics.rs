@@ -1,10 +1,10 @@
-//! Features of many images as one normal law: what FID compares, gathered image by image or read from a file.
+//! FeatureMap of many images as one normal law: what FID compares, gathered image by image or read from a file.
 //!
 //! **Conventions.** Files are those of pytorch-fid: NPZ with `mu` `[d]` and `sigma` `[d, d]`. Ours say in further arrays how
 //! many images there were (`count`) and by which network and preprocessing (`network`, `sha256`, `preprocessing`, as bytes
 //! of text); others are taken for what the user says they are. **Checked by** tests/statistics.rs.
 
-use super::{Extractor, Features, Fid, Normal, Scatter};
+use super::{Extractor, FeatureMap, Fid, Normal, Scatter};
 use crate::data::npz::{Array, Npz};
 use crate::data::{hexadecimal, intensities, npz};
 use minvel::Error;
@@ -40,7 +40,7 @@ impl Statistics {
 
     /// Of images one after another, at least two; programs run as the options say, what is drawn depends on seed and stream.
     pub fn of(
-        network: &dyn Features,
+        network: &dyn FeatureMap,
         images: &[f32],
         stream: u32,
         seed: u64,
@@ -53,7 +53,7 @@ impl Statistics {
 
     /// As [`Statistics::of`], of images in bytes.
     pub fn of_bytes(
-        network: &dyn Features,
+        network: &dyn FeatureMap,
         images: &[u8],
         stream: u32,
         seed: u64,
@@ -155,14 +155,20 @@ const ROWS: usize = 1024;
 
 impl Gathering {
     /// For images of so many numbers together.
-    fn of(network: &dyn Features, len: usize, stream: u32, seed: u64, options: &Options) -> Result<Self, DeviceError> {
+    fn of(
+        network: &dyn FeatureMap,
+        len: usize,
+        stream: u32,
+        seed: u64,
+        options: &Options,
+    ) -> Result<Self, DeviceError> {
         let count = len / network.image().iter().product::<usize>();
         Gathering::new(network, AT_ONCE.min(count.next_multiple_of(16)), stream, seed, options)
     }
 
     /// So many images go through the network at once; what is drawn depends on seed and stream.
     pub fn new(
-        network: &dyn Features,
+        network: &dyn FeatureMap,
         at_once: usize,
         stream: u32,
         seed: u64,

@@ -11,7 +11,7 @@ use crate::data::{Column, Coordinates};
 use minvel::Error;
 use minvel::fit::Model;
 use minvel::manifold::{Grid, Manifold, Space, quadrature};
-use minvel::train::Desk;
+use minvel::train::Context;
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 /// Draws that say where the mass of a model without ends lies.
@@ -36,7 +36,7 @@ pub struct DensityGrid {
 
 impl DensityGrid {
     /// Of a model whose data had these coordinates; so many cells a dimension, or as suit the number of dimensions.
-    pub fn of(model: &Model, coordinates: &Coordinates, size: Option<usize>, desk: &Desk) -> Result<Self, Error> {
+    pub fn of(model: &Model, coordinates: &Coordinates, size: Option<usize>, context: &Context) -> Result<Self, Error> {
         let manifold = &**model.manifold();
         let spaces = manifold.spaces().unwrap_or_default();
         let dim = manifold.dim();
@@ -51,7 +51,7 @@ impl DensityGrid {
         if size.saturating_pow(dim as u32).saturating_mul(1 << longitudes) > MOST {
             return Err(Error::config(format!("--size {size} makes more than {MOST} cells: give a smaller one")));
         }
-        let bounds = bounds(model, manifold, &spaces, desk)?;
+        let bounds = bounds(model, manifold, &spaces, context)?;
         let starts = coordinates.starts()?;
         let (mut at, mut grid) = (0, None);
         for (space, start) in spaces.iter().zip(starts) {
@@ -66,7 +66,7 @@ impl DensityGrid {
         let m = manifold.ambient();
         let mut log_density = Vec::with_capacity(grid.weights.len());
         for points in grid.points.chunks(BATCH * m) {
-            log_density.extend(model.log_density(points, desk)?);
+            log_density.extend(model.log_density(points, context)?);
         }
         let density: Vec<f64> = log_density.iter().map(|l| l.exp()).collect();
         let total = density.iter().zip(&grid.weights).map(|(p, w)| p * w).sum();
@@ -79,12 +79,12 @@ impl DensityGrid {
 }
 
 /// Where draws of the model and its centres lie, coordinate by coordinate; only looked at where there is no end.
-fn bounds(model: &Model, manifold: &dyn Manifold, spaces: &[Space], desk: &Desk) -> Result<Vec<[f64; 2]>, Error> {
+fn bounds(model: &Model, manifold: &dyn Manifold, spaces: &[Space], context: &Context) -> Result<Vec<[f64; 2]>, Error> {
     let m = manifold.ambient();
     if !spaces.iter().any(|s| matches!(s, Space::Euclidean(_) | Space::Hyperbolic(_))) {
         return Ok(vec![[0.0, 0.0]; m]);
     }
-    let mut points = model.sample(DRAWS, model.settings().seed + 5, desk)?.points;
+    let mut points = model.sample(DRAWS, model.settings().seed + 5, context)?.points;
     points.extend(model.centres());
     let bound = |j: usize| {
         let column = || points.iter().skip(j).step_by(m).copied();

@@ -5,7 +5,7 @@
 //! | `config.toml` | every setting |
 //! | `model.safetensors` | the model ([`Model::write`]) |
 //! | `metrics.csv` | objectives while learning |
-//! | `summary.json` | the numbers ([`Summary`]) |
+//! | `summary.json` | the numbers ([`FitSummary`]) |
 //! | `report.json`, `.md`, `.html`, figures | the report |
 //! | `work/` | checkpoints, while the fit is at work |
 //!
@@ -19,7 +19,7 @@ use crate::report::{Report, Versions};
 use minvel::density::Family;
 use minvel::estimate::Estimate;
 use minvel::fit::{Evaluation, Goal, History, LogZ, Model, Outcome, Procedure};
-use minvel::train::{Desk, Observer, Stop};
+use minvel::train::{Context, Observer, Stop};
 use minvel::{Device, Error, file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl RunFolder {
     }
 
     /// The numbers of a finished run.
-    pub fn read_summary(&self) -> Result<Summary, Error> {
+    pub fn read_summary(&self) -> Result<FitSummary, Error> {
         let path = self.summary();
         let text = file::read_text_if_there(&path)?;
         let text = text.ok_or_else(|| Error::content(&self.0, "there is no finished fit here (no summary.json)"))?;
@@ -76,7 +76,7 @@ pub fn read_model(path: &Path) -> Result<(Model, Coordinates), Error> {
 
 /// What came out of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct FitSummary {
     /// Version of the program.
     pub version: String,
     /// Which data, and what was guessed about it.
@@ -144,7 +144,7 @@ const MANY: f64 = 0.02;
 impl FitRun<'_> {
     /// Fits, judges, and writes everything into the folder, from its checkpoints if there are some; a finished fit is only
     /// read.
-    pub fn perform(&self, folder: &RunFolder) -> Result<Summary, Error> {
+    pub fn perform(&self, folder: &RunFolder) -> Result<FitSummary, Error> {
         let settings = settings(self.config)?;
         if folder.0.join("report.json").exists() && !folder.work().exists() {
             return folder.read_summary();
@@ -152,12 +152,12 @@ impl FitRun<'_> {
         file::create_folder(&folder.work())?;
         file::write(&folder.0.join("config.toml"), self.config.commented(DEFAULTS).as_bytes())?;
         let purpose = format!("fit {} {}", self.dataset.sha256, self.config.text());
-        let mut desk = Desk::new(self.observer, self.stop.clone(), &folder.work(), &purpose);
-        (desk.threads, desk.device, desk.save_every) = (self.threads, self.device, self.save_every);
+        let mut context = Context::new(self.observer, self.stop.clone(), &folder.work(), &purpose);
+        (context.threads, context.device, context.save_every) = (self.threads, self.device, self.save_every);
 
         let Outcome { model, history, evaluation, procedure, leaked_share } =
-            Outcome::of(&self.dataset.manifold, &settings, &self.dataset.points, &desk)?;
-        let summary = Summary {
+            Outcome::of(&self.dataset.manifold, &settings, &self.dataset.points, &context)?;
+        let summary = FitSummary {
             version: env!("CARGO_PKG_VERSION").to_string(),
             data: self.dataset.provenance(),
             rows: self.dataset.rows(),
@@ -172,28 +172,28 @@ impl FitRun<'_> {
             seeds: settings.seeds,
             kernels: model.kernels().families().to_vec(),
             device: self.device.to_string(),
-            seconds: desk.seconds(),
+            seconds: context.seconds(),
             warnings: [history.warnings.clone(), warnings(leaked_share, &evaluation, &model)].concat(),
             evaluation,
             history,
         };
-        desk.go_on()?;
+        context.go_on()?;
         model.write(&folder.model(), &self.dataset.coordinates)?;
         file::write(&folder.0.join("metrics.csv"), metrics(&summary.history).as_bytes())?;
         let text = serde_json::to_vec_pretty(&summary).expect("a summary is plain data");
         file::write(&folder.summary(), &text)?;
-        let report = self.report(&summary, &model, &desk)?;
-        desk.stage("report", 0, "files", || report.write(&folder.0))?;
+        let report = self.report(&summary, &model, &context)?;
+        context.stage("report", 0, "files", || report.write(&folder.0))?;
         remove(&folder.work())?;
         Ok(summary)
     }
 
-    fn report(&self, summary: &Summary, model: &Model, desk: &Desk) -> Result<Report, Error> {
+    fn report(&self, summary: &FitSummary, model: &Model, context: &Context) -> Result<Report, Error> {
         let shown = match summary.procedure {
             Procedure::Split { .. } => self.dataset.select(&self.dataset.split(model.settings().seed).train),
             Procedure::CrossValidation { .. } => self.dataset.points.clone(),
         };
-        let figures = pages::figures(summary, model, &shown, &pages::look(&summary.data), desk)?;
+        let figures = pages::figures(summary, model, &shown, &pages::look(&summary.data), context)?;
         let report = pages::report(summary, self.config.json(), self.config.is_quick(), figures);
         Ok(Report { versions: self.versions.clone(), revision: self.revision.to_string(), ..report })
     }

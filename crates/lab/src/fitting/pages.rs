@@ -1,31 +1,31 @@
 //! The report of a fit: numbers, figures, what was inferred, and warnings.
 
-use super::folder::Summary;
+use super::folder::FitSummary;
 use crate::data::{Factor, Layout, Provenance, is_numbered};
-use crate::plot::density::Look;
+use crate::plot::density::FigureStyle;
 use crate::plot::learning::Course;
-use crate::plot::{Axis, Bearings, Entry, Plot, Ranking, Scale, density, learning};
+use crate::plot::{Axis, Bearings, Plot, Ranked, Ranking, Scale, density, learning};
 use crate::report::{Figure, Machine, Report, Row, Timing, Versions};
 use minvel::Error;
 use minvel::density::Kind;
 use minvel::estimate::Estimate;
 use minvel::fit::{Baseline, Model};
 use minvel::manifold::Space;
-use minvel::train::Desk;
+use minvel::train::Context;
 use std::cell::RefCell;
 
 /// Samples for pair plots.
 const SAMPLES: usize = 2_000;
 
 /// How figures of this data look.
-pub fn look(data: &Provenance) -> Look {
+pub fn look(data: &Provenance) -> FigureStyle {
     let factors = data.coordinates.factors().unwrap_or_default();
-    Look {
+    FigureStyle {
         title: data.file.clone(),
         names: factors.iter().flat_map(shown).collect(),
         earth: factors.iter().any(Factor::is_place),
         bearings: if factors.iter().any(Factor::is_bearing) { Bearings::Compass } else { Bearings::Degrees },
-        ..Look::default()
+        ..FigureStyle::default()
     }
 }
 
@@ -44,15 +44,20 @@ fn shown(factor: &Factor) -> Vec<String> {
 }
 
 /// The density with its data.
-pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) -> Result<Vec<Figure>, Error> {
+pub fn density_figures(
+    model: &Model,
+    data: &[f64],
+    look: &FigureStyle,
+    context: &Context,
+) -> Result<Vec<Figure>, Error> {
     let rows = model.rows_of_draws(SAMPLES);
-    let draw = || model.sample(SAMPLES, model.settings().seed + 2, desk);
-    let samples = desk.stage("samples", rows, "rows", draw)?.points;
+    let draw = || model.sample(SAMPLES, model.settings().seed + 2, context);
+    let samples = context.stage("samples", rows, "rows", draw)?.points;
     // After a failure come numbers that nobody sees: the figures are dropped.
     let failed = RefCell::new(None);
     let log_density = |points: &[f64]| {
         let rows = points.len() / model.manifold().ambient();
-        let logs = desk.stage("figures", rows, "rows", || model.log_density(points, desk));
+        let logs = context.stage("figures", rows, "rows", || model.log_density(points, context));
         logs.unwrap_or_else(|why| {
             failed.replace(Some(why));
             vec![f64::NAN; rows]
@@ -64,13 +69,13 @@ pub fn density_figures(model: &Model, data: &[f64], look: &Look, desk: &Desk) ->
 
 /// The density with its data, scores, and learning curves.
 pub(super) fn figures(
-    summary: &Summary,
+    summary: &FitSummary,
     model: &Model,
     data: &[f64],
-    look: &Look,
-    desk: &Desk,
+    look: &FigureStyle,
+    context: &Context,
 ) -> Result<Vec<Figure>, Error> {
-    let mut figures = density_figures(model, data, look, desk)?;
+    let mut figures = density_figures(model, data, look, context)?;
     figures.push(ranking(summary));
     figures.extend(curves(summary));
     figures.extend(super::margins::margin_figures(&summary.data.coordinates, data));
@@ -79,9 +84,9 @@ pub(super) fn figures(
 
 /// What the model gains over each alternative, row by row. The uniform law is far behind wherever there is anything to
 /// learn: it does not choose the axis.
-fn ranking(summary: &Summary) -> Figure {
+fn ranking(summary: &FitSummary) -> Figure {
     let gain = |b: &Baseline| b.difference * -1.0;
-    let entries = summary.evaluation.baselines.iter().map(|b| Entry::new(&b.name, &b.method, gain(b))).collect();
+    let entries = summary.evaluation.baselines.iter().map(|b| Ranked::new(&b.name, &b.method, gain(b))).collect();
     let close = summary.evaluation.baselines.iter().filter(|b| b.method != "uniform");
     let ends: Vec<f64> = close.map(|b| gain(b).interval(1.96)).flat_map(|(low, high)| [low, high]).collect();
     let (low, high) = ends.iter().filter(|x| x.is_finite()).fold((0f64, 0f64), |(l, h), x| (l.min(*x), h.max(*x)));
@@ -94,7 +99,7 @@ fn ranking(summary: &Summary) -> Figure {
     Figure::new("scores", caption, Plot::Ranking(ranking))
 }
 
-fn curves(summary: &Summary) -> Option<Figure> {
+fn curves(summary: &FitSummary) -> Option<Figure> {
     let curves = &summary.history.curves;
     let seeds = curves.first()?.validation.len();
     let line = |seed: usize, of: fn(&minvel::fit::Curve) -> &Vec<f64>| -> Vec<(f64, f64)> {
@@ -128,19 +133,19 @@ fn curves(summary: &Summary) -> Option<Figure> {
 const SCORE: &str = "change of validation NLL (nats)";
 
 /// What the model is made of.
-pub fn model_in_words(summary: &Summary) -> String {
+pub fn model_in_words(summary: &FitSummary) -> String {
     let (centres, rows) = (summary.centres, summary.procedure.fitted_rows());
     let part = if centres < rows { format!("{centres} of {rows} training rows") } else { format!("{centres} rows") };
     let plain = summary.kernels.iter().any(|family| matches!(family.kind, Kind::Natural { .. }));
     if summary.share == 0.0 {
         return format!("{} on {part}, without correction", if plain { "a plain kernel" } else { "kernels" });
     }
-    let Summary { share, seeds, partition, .. } = summary;
+    let FitSummary { share, seeds, partition, .. } = summary;
     format!("kernels on {part}, corrected by {share} of the mean of {seeds} networks; log Z: {}", partition.method)
 }
 
 /// All of it as a report.
-pub(super) fn report(summary: &Summary, config: serde_json::Value, quick: bool, figures: Vec<Figure>) -> Report {
+pub(super) fn report(summary: &FitSummary, config: serde_json::Value, quick: bool, figures: Vec<Figure>) -> Report {
     let evaluation = &summary.evaluation;
     // the networks are parts of one model: errors are those of its test rows, not a scatter over seeds
     let row = |name: &str, estimate: Estimate, unit: &str| Row::new(name, estimate, 1).unit(unit);

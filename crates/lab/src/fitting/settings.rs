@@ -1,8 +1,8 @@
-//! Settings of a fit as a file.
+//! FitSettings of a fit as a file.
 
 use crate::experiment::Config;
 use minvel::Error;
-use minvel::fit::Settings;
+use minvel::fit::FitSettings;
 
 /// The defaults, as a file that names every setting.
 pub const DEFAULTS: &str = include_str!("../../experiments/fit.toml");
@@ -13,8 +13,8 @@ pub fn defaults() -> Config {
 }
 
 /// Checked settings.
-pub fn settings(config: &Config) -> Result<Settings, Error> {
-    let settings: Settings = config.read()?;
+pub fn settings(config: &Config) -> Result<FitSettings, Error> {
+    let settings: FitSettings = config.read()?;
     match settings.fault() {
         Some((key, what)) => Err(config.refuse(key, what)),
         None => Ok(settings),
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn the_file_has_the_defaults_of_the_library() {
-        assert_eq!(settings(&defaults()).unwrap(), Settings::default());
-        assert_eq!(settings(&defaults().quick().unwrap()).unwrap(), Settings::quick());
+        assert_eq!(settings(&defaults()).unwrap(), FitSettings::default());
+        assert_eq!(settings(&defaults().quick().unwrap()).unwrap(), FitSettings::quick());
     }
 }

@@ -12,8 +12,8 @@ mod coordinates;
 mod ranges;
 
 use super::{
-    Axis, Bearings, Bins, Cloud, Curve, Dash, Disk, Field, Group, Heat, Histogram, Map, Maps, Mark, Matrix, Plot, Rose,
-    Series, Shades, levels,
+    Axis, Bearings, Bins, Cloud, Dash, Disk, Field, Group, Heat, Histogram, Map, Maps, Mark, Matrix, Plot, PolarCurve,
+    Rose, Series, Shades, levels,
 };
 use crate::report::Figure;
 use coordinates::Coordinates;
@@ -26,7 +26,7 @@ pub type LogDensity<'a> = dyn Fn(&[f64]) -> Vec<f64> + 'a;
 
 /// How figures are to look.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Look {
+pub struct FigureStyle {
     /// Title; may be empty.
     pub title: String,
     /// Names of the coordinates that are shown, empty for those of the theory; angles get their unit (°) here.
@@ -53,10 +53,10 @@ pub enum Points {
     None,
 }
 
-impl Default for Look {
+impl Default for FigureStyle {
     fn default() -> Self {
         let (title, names, bearings) = (String::new(), vec![], Bearings::Degrees);
-        Look { title, names, earth: false, centre: 0.0, bearings, points: Points::Few }
+        FigureStyle { title, names, earth: false, centre: 0.0, bearings, points: Points::Few }
     }
 }
 
@@ -67,7 +67,7 @@ pub fn figures(
     log_density: &LogDensity,
     data: &[f64],
     samples: &[f64],
-    look: &Look,
+    look: &FigureStyle,
 ) -> Vec<Figure> {
     let coordinates = Coordinates::of(manifold);
     if let Some(Space::Projective(n @ (1 | 2))) = coordinates.single() {
@@ -92,7 +92,7 @@ struct Shown<'a> {
     log_density: &'a LogDensity<'a>,
     data: &'a [f64],
     samples: &'a [f64],
-    look: &'a Look,
+    look: &'a FigureStyle,
 }
 
 /// Data that are few enough to be dots over colours.
@@ -321,7 +321,7 @@ impl Shown<'_> {
         };
         let mut bins = Bins::of("data", "data", &turned, count, [0.0, TAU]);
         bins.density.iter_mut().for_each(|d| *d = significant(*d));
-        let curve = Curve { name: "model".to_string(), method: "model".to_string(), dash: Dash::Solid, density };
+        let curve = PolarCurve { name: "model".to_string(), method: "model".to_string(), dash: Dash::Solid, density };
         let label = "rings: density (1/rad), equal-area".to_string();
         let rose = Rose { title: self.title(), label, bearings: self.look.bearings, bins, curves: vec![curve] };
         let caption =

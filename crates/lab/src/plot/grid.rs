@@ -6,12 +6,12 @@
 
 use super::base64;
 use super::panel::TITLE;
-use super::scene::{Anchor, Area, Picture, SMALL, Scene, text_width};
+use super::scene::{Anchor, Area, Raster, SMALL, Scene, text_width};
 use serde::{Deserialize, Serialize};
 
 /// Images in rows and columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Grid {
+pub struct ImageGrid {
     /// Title; may be empty.
     #[serde(default)]
     pub title: String,
@@ -41,19 +41,19 @@ const CAPTION: f64 = 20.0;
 /// Room around the grid.
 const MARGIN: f64 = 8.0;
 
-impl Grid {
+impl ImageGrid {
     /// Images of bytes, one after another.
     pub fn new(image: [usize; 3], columns: usize, pixels: Vec<u8>) -> Self {
         let d = image.iter().product::<usize>();
         assert!(image[2] == 1 || image[2] == 3, "grid: images of {} channels", image[2]);
         assert!(d > 0 && columns > 0 && !pixels.is_empty(), "grid: no images of {image:?} in {columns} columns");
         assert!(pixels.len().is_multiple_of(d), "grid: {} bytes are not images of {image:?}", pixels.len());
-        Grid { title: String::new(), image, columns, pixels, above: vec![], beside: vec![] }
+        ImageGrid { title: String::new(), image, columns, pixels, above: vec![], beside: vec![] }
     }
 
     /// Images of intensities; those outside [0, 1] are shown as black and white.
     pub fn of(image: [usize; 3], columns: usize, intensities: &[f32]) -> Self {
-        Grid::new(image, columns, intensities.iter().map(|x| (255.0 * x.clamp(0.0, 1.0)).round() as u8).collect())
+        ImageGrid::new(image, columns, intensities.iter().map(|x| (255.0 * x.clamp(0.0, 1.0)).round() as u8).collect())
     }
 
     /// Rows of images in turn with rows of what was made of them.
@@ -66,22 +66,22 @@ impl Grid {
             second.len()
         );
         let all: Vec<f32> = first.chunks(row).zip(second.chunks(row)).flat_map(|(a, b)| [a, b].concat()).collect();
-        Grid::of(image, columns, &all)
+        ImageGrid::of(image, columns, &all)
     }
 
     /// The same with a title.
     pub fn titled(self, title: &str) -> Self {
-        Grid { title: title.into(), ..self }
+        ImageGrid { title: title.into(), ..self }
     }
 
     /// The same with captions above the columns.
     pub fn above(self, captions: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Grid { above: captions.into_iter().map(Into::into).collect(), ..self }
+        ImageGrid { above: captions.into_iter().map(Into::into).collect(), ..self }
     }
 
     /// The same with captions left of the rows.
     pub fn beside(self, captions: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Grid { beside: captions.into_iter().map(Into::into).collect(), ..self }
+        ImageGrid { beside: captions.into_iter().map(Into::into).collect(), ..self }
     }
 
     fn rows(&self) -> usize {
@@ -147,7 +147,7 @@ impl Grid {
             scene.text((at.x - 8.0, y), caption, SMALL, Anchor::End);
         }
         let pixels = (0..rows * columns).map(|k| self.colour(zoom, k % columns, k / columns)).collect();
-        scene.picture(Picture { area: at, columns, rows, pixels });
+        scene.picture(Raster { area: at, columns, rows, pixels });
     }
 
     /// The colour of a pixel of the picture; clear between images and where there is none.

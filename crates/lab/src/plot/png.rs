@@ -1,7 +1,7 @@
 //! Scenes as pixels.
 
 use super::font;
-use super::scene::{Anchor, Area, Dots, Paint, Picture, Scene, Shape, Stroke, Text};
+use super::scene::{Anchor, Area, Dots, Paint, Raster, Scene, Shape, Stroke, Text};
 use tiny_skia::{
     FillRule, FilterQuality, LineCap, LineJoin, Path, PathBuilder, Pixmap, PixmapPaint, PremultipliedColorU8,
     StrokeDash, Transform,
@@ -22,7 +22,7 @@ pub fn render(scene: &Scene, scale: f64) -> Vec<u8> {
             }
             Shape::Text(text) => letters(&mut page, text, zoom),
             Shape::Dots(dots) => discs(&mut page, dots, zoom),
-            Shape::Picture(picture) => paste(&mut page, picture, zoom),
+            Shape::Raster(picture) => paste(&mut page, picture, zoom),
         }
     }
     page.encode_png().expect("memory takes any picture")
@@ -84,7 +84,7 @@ fn discs(page: &mut Pixmap, dots: &Dots, zoom: Transform) {
 }
 
 /// Discs as pixels on nothing, `scale` for each of the page.
-pub fn stippled(dots: &Dots, scale: f64) -> Picture {
+pub fn stippled(dots: &Dots, scale: f64) -> Raster {
     let bounds = |pick: fn(&(f64, f64)) -> f64| {
         let (low, high) = dots.at.iter().map(pick).fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
         ((low - dots.radius).floor(), (high + dots.radius).ceil())
@@ -99,7 +99,7 @@ pub fn stippled(dots: &Dots, scale: f64) -> Picture {
         let c = p.demultiply();
         [c.red(), c.green(), c.blue(), c.alpha()]
     };
-    Picture { area, columns, rows, pixels: page.pixels().iter().map(plain).collect() }
+    Raster { area, columns, rows, pixels: page.pixels().iter().map(plain).collect() }
 }
 
 fn letters(page: &mut Pixmap, text: &Text, zoom: Transform) {
@@ -121,7 +121,7 @@ fn letters(page: &mut Pixmap, text: &Text, zoom: Transform) {
     page.fill_path(&outline, &brush(text.paint), FillRule::Winding, place, None);
 }
 
-fn paste(page: &mut Pixmap, picture: &Picture, zoom: Transform) {
+fn paste(page: &mut Pixmap, picture: &Raster, zoom: Transform) {
     let map = pixmap(picture.columns, picture.rows, &picture.pixels);
     let area = picture.area;
     let (sx, sy) = (area.width / picture.columns as f64, area.height / picture.rows as f64);

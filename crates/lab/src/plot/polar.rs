@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 
 /// A density on the circle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Curve {
+pub struct PolarCurve {
     /// Its name in the legend.
     pub name: String,
     /// The method, which decides its colour.
@@ -21,7 +21,7 @@ pub struct Curve {
     pub density: Vec<f64>,
 }
 
-impl Curve {
+impl PolarCurve {
     /// How its line looks.
     pub(super) fn series(&self) -> Series {
         Series::new(&self.name, &self.method).dashed(self.dash)
@@ -36,7 +36,7 @@ pub struct Polar {
     /// Quantity and unit of the distance from the ring.
     pub label: String,
     /// The densities; the first is filled.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<PolarCurve>,
 }
 
 const TOP: f64 = 30.0;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// A number and whose it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct Ranked {
     /// Its name.
     pub name: String,
     /// The method, which decides its colour.
@@ -20,10 +20,10 @@ pub struct Entry {
     pub value: Estimate,
 }
 
-impl Entry {
+impl Ranked {
     /// A number with a name.
     pub fn new(name: &str, method: &str, value: Estimate) -> Self {
-        Entry { name: name.to_string(), method: method.to_string(), value }
+        Ranked { name: name.to_string(), method: method.to_string(), value }
     }
 }
 
@@ -36,7 +36,7 @@ pub struct Ranking {
     /// What the numbers are, with their unit.
     pub x: Axis,
     /// From top to bottom.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<Ranked>,
     /// A number to compare with, as 0 for differences: an upright line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<f64>,
@@ -49,7 +49,7 @@ const WHISKER: f64 = 1.96;
 
 impl Ranking {
     /// Numbers without one to compare with.
-    pub fn new(title: &str, x: Axis, entries: Vec<Entry>) -> Self {
+    pub fn new(title: &str, x: Axis, entries: Vec<Ranked>) -> Self {
         Ranking { title: title.to_string(), x, entries, reference: None }
     }
 
@@ -72,7 +72,7 @@ impl Ranking {
         let numbers = widest(texts.iter().map(|t| text_width(t, SMALL)).collect::<Vec<_>>().into_iter());
         let rows = ROW * self.entries.len() as f64;
         let frame = Area { height: rows, ..area.inside(names + 24.0, self.top(), numbers + 28.0, 0.0) };
-        let ends = |e: &Entry| {
+        let ends = |e: &Ranked| {
             let (low, high) = e.value.interval(WHISKER);
             let known = low.is_finite() && high.is_finite();
             if known { [low, high] } else { [e.value.mean; 2] }

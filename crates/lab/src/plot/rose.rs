@@ -6,7 +6,7 @@
 use super::axis::Axis;
 use super::bars::Bins;
 use super::colour;
-use super::polar::Curve;
+use super::polar::PolarCurve;
 use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke};
 use super::series::{Key, PATCH, Sample, legend, legend_height};
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub struct Rose {
     /// The bins, over a whole turn in radians.
     pub bins: Bins,
     /// The densities, by radian.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<PolarCurve>,
 }
 
 const TOP: f64 = 42.0;

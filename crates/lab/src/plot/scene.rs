@@ -118,7 +118,7 @@ pub struct Text {
 
 /// A picture of pixels with opacity, drawn into an area.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Picture {
+pub struct Raster {
     /// Where.
     pub area: Area,
     /// Pixels from left to right.
@@ -172,7 +172,7 @@ pub enum Shape {
     /// Discs.
     Dots(Dots),
     /// Pixels.
-    Picture(Picture),
+    Raster(Raster),
 }
 
 /// Shapes on a page, later ones over earlier ones.
@@ -257,8 +257,8 @@ impl Scene {
     }
 
     /// Pixels.
-    pub fn picture(&mut self, picture: Picture) {
-        self.shapes.push(Shape::Picture(picture));
+    pub fn picture(&mut self, picture: Raster) {
+        self.shapes.push(Shape::Raster(picture));
     }
 
     /// Text in softer ink.

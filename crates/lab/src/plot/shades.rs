@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::colour;
-use super::scene::{Anchor, Area, Paint, Picture, SMALL, Scene, Stroke, TEXT, text_width};
+use super::scene::{Anchor, Area, Paint, Raster, SMALL, Scene, Stroke, TEXT, text_width};
 use serde::{Deserialize, Serialize};
 
 /// A level of the scale that has a name, as `uniform` or `90 %`.
@@ -69,7 +69,7 @@ impl Shades {
         let width = 0.6 * area.width;
         let bar = Area { x: area.centre().0 - 0.5 * width, y: area.y + self.above(), width, height: 12.0 };
         let pixels = (0..256).map(|i| opaque(colour::sequential(i as f64 / 255.0))).collect();
-        scene.picture(Picture { area: bar, columns: 256, rows: 1, pixels });
+        scene.picture(Raster { area: bar, columns: 256, rows: 1, pixels });
         scene.rectangle(bar, None, Some(Stroke::new(Paint::Ink, 0.8)));
         let ruler = Axis::linear(&self.label).over(low, high).ruler(std::iter::empty(), (bar.x, bar.right()));
         for tick in ruler.ticks(7) {
@@ -104,13 +104,13 @@ fn opaque([r, g, b]: colour::Rgb) -> [u8; 4] {
 }
 
 /// Pixels of an area, two for each of the page: `value` takes the place in it, right and down from 0 to 1.
-pub(super) fn picture(area: Area, bounds: [f64; 2], value: impl Fn(f64, f64) -> f64) -> Picture {
+pub(super) fn picture(area: Area, bounds: [f64; 2], value: impl Fn(f64, f64) -> f64) -> Raster {
     let (columns, rows) = ((2.0 * area.width) as usize, (2.0 * area.height) as usize);
     let pixel = |k: usize| {
         let (u, v) = (((k % columns) as f64 + 0.5) / columns as f64, ((k / columns) as f64 + 0.5) / rows as f64);
         shade(value(u, v), bounds)
     };
-    Picture { area, columns, rows, pixels: (0..columns * rows).map(pixel).collect() }
+    Raster { area, columns, rows, pixels: (0..columns * rows).map(pixel).collect() }
 }
 
 /// Lines of equal height over colours.

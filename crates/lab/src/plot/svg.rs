@@ -2,7 +2,7 @@
 
 use super::base64;
 use super::png::{self, RIM};
-use super::scene::{Anchor, Dots, Paint, Picture, Scene, Shape, Stroke, Text};
+use super::scene::{Anchor, Dots, Paint, Raster, Scene, Shape, Stroke, Text};
 use std::fmt::Write;
 
 /// What the page is like.
@@ -31,7 +31,7 @@ pub fn render(scene: &Scene, theme: Theme) -> String {
             }
             Shape::Text(text) => out.push_str(&letters(text, theme)),
             Shape::Dots(dots) => out.push_str(&discs(dots)),
-            Shape::Picture(picture) => out.push_str(&pixels(picture)),
+            Shape::Raster(picture) => out.push_str(&pixels(picture)),
         }
         out.push('\n');
     }
@@ -99,7 +99,7 @@ fn discs(dots: &Dots) -> String {
     out
 }
 
-fn pixels(picture: &Picture) -> String {
+fn pixels(picture: &Raster) -> String {
     let area = picture.area;
     let data = base64::encode(&png::encode(picture.columns, picture.rows, &picture.pixels));
     let (x, y, width, height) = (number(area.x), number(area.y), number(area.width), number(area.height));

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What a number has to satisfy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
+pub enum Claim {
     /// value < limit.
     Below(f64),
     /// value > limit.
@@ -40,32 +40,32 @@ pub enum Rule {
     },
 }
 
-impl Rule {
+impl Claim {
     /// Whether a number with its standard error satisfies it; NaN never does.
     pub fn holds(&self, value: f64, std_error: f64) -> bool {
         match *self {
-            Rule::Below(limit) => value < limit,
-            Rule::Above(limit) => value > limit,
-            Rule::Within { of, by } => (value - of).abs() <= by,
-            Rule::Factor { of, factor } => value / of <= factor && value / of >= 1.0 / factor,
-            Rule::Sigmas { of, sigmas } => (value - of.mean).abs() <= sigmas * std_error.hypot(of.std_error),
-            Rule::SurelyBelow { limit, sigmas } => value + sigmas * std_error < limit,
+            Claim::Below(limit) => value < limit,
+            Claim::Above(limit) => value > limit,
+            Claim::Within { of, by } => (value - of).abs() <= by,
+            Claim::Factor { of, factor } => value / of <= factor && value / of >= 1.0 / factor,
+            Claim::Sigmas { of, sigmas } => (value - of.mean).abs() <= sigmas * std_error.hypot(of.std_error),
+            Claim::SurelyBelow { limit, sigmas } => value + sigmas * std_error < limit,
         }
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let text = format::plain;
         match *self {
-            Rule::Below(limit) => write!(f, "value < {}", text(limit)),
-            Rule::Above(limit) => write!(f, "value > {}", text(limit)),
-            Rule::Within { of, by } => write!(f, "value within {} ± {}", text(of), text(by)),
-            Rule::Factor { of, factor } => write!(f, "value within a factor {} of {}", text(factor), text(of)),
-            Rule::Sigmas { of, sigmas } => {
+            Claim::Below(limit) => write!(f, "value < {}", text(limit)),
+            Claim::Above(limit) => write!(f, "value > {}", text(limit)),
+            Claim::Within { of, by } => write!(f, "value within {} ± {}", text(of), text(by)),
+            Claim::Factor { of, factor } => write!(f, "value within a factor {} of {}", text(factor), text(of)),
+            Claim::Sigmas { of, sigmas } => {
                 write!(f, "value within {} standard errors of {of}", text(sigmas))
             }
-            Rule::SurelyBelow { limit, sigmas } => {
+            Claim::SurelyBelow { limit, sigmas } => {
                 write!(f, "value + {} standard errors < {}", text(sigmas), text(limit))
             }
         }

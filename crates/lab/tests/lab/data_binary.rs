@@ -1,6 +1,6 @@
 //! Tables of bytes: NPY, NPZ and Parquet, also as other programs write them.
 
-use minvel_lab::data::{Column, Dataset, Options, Request, Table, write_table};
+use minvel_lab::data::{Column, Dataset, Request, Table, TableOptions, write_table};
 use minvel_testing::Scratch;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn read(name: &str) -> Table {
-    Table::read(&fixture(name), &Options::default()).unwrap()
+    Table::read(&fixture(name), &TableOptions::default()).unwrap()
 }
 
 fn refusal(path: &Path) -> String {
-    let error = Table::read(path, &Options::default()).unwrap_err();
+    let error = Table::read(path, &TableOptions::default()).unwrap_err();
     assert!(error.is_input(), "{error}");
     error.to_string()
 }
@@ -50,8 +50,9 @@ fn archives_of_numpy_give_one_array_or_columns() {
     assert_eq!((table.columns[0].name.as_str(), table.columns[1].name.as_str()), ("lat", "lon"));
     are_places(&table.columns[0], &table.columns[1]);
     assert!(refusal(&fixture("several.npz")).contains("choose one by name: a, b"));
-    let chosen =
-        |name: &str| Table::read(&fixture("several.npz"), &Options { array: Some(name.into()), ..Options::default() });
+    let chosen = |name: &str| {
+        Table::read(&fixture("several.npz"), &TableOptions { array: Some(name.into()), ..TableOptions::default() })
+    };
     let table = chosen("a").unwrap();
     are_places(&table.columns[0], &table.columns[1]);
     assert_eq!(table.columns[1].name, "a[1]");
@@ -138,8 +139,9 @@ fn columns_are_appended_to_parquet() {
     let scratch = Scratch::new("append-parquet");
     let out = scratch.path("scored.parquet");
     let scores = Column::numbers("log_density", (0..40).map(f64::from).collect());
-    minvel_lab::data::append_columns(&fixture("pyarrow_zstd.parquet"), &Options::default(), &out, &[scores]).unwrap();
-    let table = Table::read(&out, &Options::default()).unwrap();
+    minvel_lab::data::append_columns(&fixture("pyarrow_zstd.parquet"), &TableOptions::default(), &out, &[scores])
+        .unwrap();
+    let table = Table::read(&out, &TableOptions::default()).unwrap();
     let column = |name: &str| &table.columns[table.find(name).unwrap()];
     assert_eq!((column("log_density").values[39], column("station").text(39)), (39.0, "s39".into()));
     assert_eq!((column("depth").text(3), column("id").text(1)), (String::new(), "1152921504606846977".into()));
@@ -160,7 +162,7 @@ proptest! {
         let column = |k: usize| Column::numbers(format!("c{k}"), rows.iter().map(|r| r[k]).collect());
         let path = scratch.path(&format!("t.{extension}"));
         write_table(&path, &[column(0), column(1), column(2)]).unwrap();
-        let read = Table::read(&path, &Options::default()).unwrap();
+        let read = Table::read(&path, &TableOptions::default()).unwrap();
         for k in 0..3 {
             let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
             prop_assert_eq!(bits(&read.columns[k].values), bits(&column(k).values));

@@ -1,7 +1,9 @@
 //! From tables to points and back: layouts, units, guesses, refusals, splits.
 
 use minvel::fit::{Split, distinct_rows, leaked_share};
-use minvel_lab::data::{Column, Coordinates, Dataset, LEAST_ROWS, Layout, Options, Request, Table, Units, write_table};
+use minvel_lab::data::{
+    Column, Coordinates, Dataset, LEAST_ROWS, Layout, Request, Table, TableOptions, Units, write_table,
+};
 use minvel_testing::Scratch;
 use minvel_testing::within_ulps;
 use proptest::prelude::*;
@@ -100,7 +102,7 @@ fn angles_that_may_be_in_another_unit_than_the_models_are_doubted() {
         let column =
             |name, value: fn(f64) -> f64| Column::numbers(name, (0..rows).map(|i| scale * value(i as f64)).collect());
         write_table(&path, &[column("lat", up), column("lon", around)]).unwrap();
-        Dataset::read_as(&path, form, &Options::default()).unwrap().guesses
+        Dataset::read_as(&path, form, &TableOptions::default()).unwrap().guesses
     };
     assert_eq!(doubts(50, 1.0, &form), [""; 0]);
     let radians = doubts(50, 1f64.to_radians(), &form);
@@ -324,7 +326,7 @@ fn angles_go_back_in_the_range_they_came_in() {
         let coordinates: Coordinates =
             serde_json::from_str(&serde_json::to_string(&data.coordinates).unwrap()).unwrap();
         assert_eq!(coordinates, data.coordinates);
-        let again = Dataset::read_as(&path, &coordinates, &Options::default()).unwrap();
+        let again = Dataset::read_as(&path, &coordinates, &TableOptions::default()).unwrap();
         assert!(again.points.iter().zip(&data.points).all(|(a, b)| within_ulps(*a, *b, 4.0)));
     }
 }

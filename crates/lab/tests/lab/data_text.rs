@@ -1,6 +1,6 @@
 //! Tables of text: every form people write them in, and what is said about those that cannot be read.
 
-use minvel_lab::data::{Column, Dataset, Options, Request, Table, append_columns, write_table};
+use minvel_lab::data::{Column, Dataset, Request, Table, TableOptions, append_columns, write_table};
 use minvel_testing::Scratch;
 use proptest::prelude::*;
 use std::io::Write;
@@ -43,7 +43,7 @@ fn the_same_table_is_read_from_every_form_of_it() {
     ];
     for (what, text) in forms {
         for bytes in [text.as_bytes().to_vec(), gzip(text.as_bytes())] {
-            let table = Table::read(&scratch.file("table", &bytes), &Options::default()).expect(what);
+            let table = Table::read(&scratch.file("table", &bytes), &TableOptions::default()).expect(what);
             assert_eq!(names(&table), ["a", "b"], "{what}");
             assert_eq!(table.columns[0].values, [1.0, -3.0], "{what}");
             assert_eq!(table.columns[1].values, [2.5, 40.0], "{what}");
@@ -56,13 +56,13 @@ fn the_same_table_is_read_from_every_form_of_it() {
 fn the_hash_is_that_of_the_file() {
     let scratch = Scratch::new("hash");
     let path = scratch.file("abc.csv", "a,b\n1,2\n");
-    let read = Table::read(&path, &Options::default()).unwrap().sha256;
+    let read = Table::read(&path, &TableOptions::default()).unwrap().sha256;
     assert_eq!(read, "492d5ea496056f1a6a6592241032fab764c321596317930b4fa0e1e8bc3b7470", "as sha256sum says");
     // longer than the buffers on the way, so that reads of several kinds meet
     let long = scratch.file("long.csv", "123456,7\n".repeat(50_000));
     let zipped = scratch.file("long.csv.gz", gzip("123456,7\n".repeat(50_000).as_bytes()));
     for path in [long, zipped] {
-        let read = Table::read(&path, &Options::default()).unwrap();
+        let read = Table::read(&path, &TableOptions::default()).unwrap();
         assert_eq!((read.rows(), read.sha256), (50_000, minvel_lab::data::catalogue::sha256(&path).unwrap()));
     }
 }
@@ -70,7 +70,7 @@ fn the_hash_is_that_of_the_file() {
 #[test]
 fn a_first_line_of_numbers_is_data_and_of_words_is_not() {
     let scratch = Scratch::new("header");
-    let read = |text: &str| Table::read(&scratch.file("t.csv", text), &Options::default()).unwrap();
+    let read = |text: &str| Table::read(&scratch.file("t.csv", text), &TableOptions::default()).unwrap();
     assert_eq!(read("1,2\n3,4\n").rows(), 2);
     assert_eq!(read("x,1\n3,4\n").rows(), 2);
     assert_eq!(read("402d\tG\t-69.1\n397d\tC\t3.5\n").rows(), 2);
@@ -81,7 +81,7 @@ fn a_first_line_of_numbers_is_data_and_of_words_is_not() {
     for missing in ["nan,nan", "NA,NA", ",-"] {
         assert_eq!(read(&format!("{missing}\n1,2\n")).rows(), 2, "`{missing}` is a row without numbers, and no name");
     }
-    let forced = Options { header: Some(true), ..Options::default() };
+    let forced = TableOptions { header: Some(true), ..TableOptions::default() };
     let path = scratch.file("y.csv", "2020,2021\n1,2\n");
     assert_eq!(names(&Table::read(&path, &forced).unwrap()), ["2020", "2021"]);
 }
@@ -89,7 +89,7 @@ fn a_first_line_of_numbers_is_data_and_of_words_is_not() {
 #[test]
 fn a_comma_before_decimals_is_believed_only_where_no_number_has_a_point() {
     let scratch = Scratch::new("decimals");
-    let read = |text: &str| Table::read(&scratch.file("t.csv", text), &Options::default()).unwrap();
+    let read = |text: &str| Table::read(&scratch.file("t.csv", text), &TableOptions::default()).unwrap();
     assert_eq!(read("a;b\n0,5;1,25e1\n-,5;x, y\n").columns[0].values, [0.5, -0.5]);
     let mixed = read("a;b\n0,5;1.5\n2,5;2.5\n");
     assert_eq!(
@@ -98,8 +98,13 @@ fn a_comma_before_decimals_is_believed_only_where_no_number_has_a_point() {
     );
     assert_eq!(read("a;b\n1,234,567;8\n0,5;9\n").columns[0].text(0), "1,234,567", "groups of thousands are no numbers");
     let source = scratch.file("in.csv", "a;word\n0,5;x, y\n-1,5;z\n");
-    append_columns(&source, &Options::default(), &scratch.path("out.csv"), &[Column::numbers("s", vec![1.5, 2.0])])
-        .unwrap();
+    append_columns(
+        &source,
+        &TableOptions::default(),
+        &scratch.path("out.csv"),
+        &[Column::numbers("s", vec![1.5, 2.0])],
+    )
+    .unwrap();
     let text = std::fs::read_to_string(scratch.path("out.csv")).unwrap();
     assert_eq!(text, "a,word,s\n0.5,\"x, y\",1.5\n-1.5,z,2\n", "one file has one form of decimals");
 }
@@ -108,14 +113,14 @@ fn a_comma_before_decimals_is_believed_only_where_no_number_has_a_point() {
 fn text_that_is_not_utf_8_is_latin_1() {
     let scratch = Scratch::new("latin");
     let path = scratch.file("t.csv", b"Breitengrad;L\xe4ngengrad\n1,5;2,5\n");
-    assert_eq!(names(&Table::read(&path, &Options::default()).unwrap()), ["Breitengrad", "Längengrad"]);
+    assert_eq!(names(&Table::read(&path, &TableOptions::default()).unwrap()), ["Breitengrad", "Längengrad"]);
 }
 
 #[test]
 fn quoted_fields_keep_delimiters_marks_and_ends_of_lines() {
     let scratch = Scratch::new("quotes");
     let path = scratch.file("q.csv", "name,x\n\"a, \"\"b\"\"\nc\",1\n\"\",2\nplain \"word\",3\n");
-    let table = Table::read(&path, &Options::default()).unwrap();
+    let table = Table::read(&path, &TableOptions::default()).unwrap();
     assert_eq!(table.columns[0].text(0), "a, \"b\"\nc");
     assert_eq!(table.columns[0].text(2), "plain \"word\"");
     assert_eq!(table.lines, [2, 4, 5], "rows begin on these lines");
@@ -125,7 +130,7 @@ fn quoted_fields_keep_delimiters_marks_and_ends_of_lines() {
 fn the_delimiter_can_be_given() {
     let scratch = Scratch::new("delimiter");
     let path = scratch.file("t.txt", "a:b\n1:2\n3:4\n");
-    let table = Table::read(&path, &Options { delimiter: Some(':'), ..Options::default() }).unwrap();
+    let table = Table::read(&path, &TableOptions { delimiter: Some(':'), ..TableOptions::default() }).unwrap();
     assert_eq!(rows(&table), [["1", "2"], ["3", "4"]]);
 }
 
@@ -195,7 +200,7 @@ fn columns_are_appended_without_touching_the_others() {
     let scores =
         [Column::numbers("log_density", vec![-1.5, 1e-300]), Column::numbers("energy", vec![2.0, f64::INFINITY])];
     let out = scratch.path("out.csv");
-    append_columns(&source, &Options::default(), &out, &scores).unwrap();
+    append_columns(&source, &TableOptions::default(), &out, &scores).unwrap();
     let text = std::fs::read_to_string(&out).unwrap();
     let tiny = 1e-300f64.to_string();
     let expected =
@@ -203,20 +208,20 @@ fn columns_are_appended_without_touching_the_others() {
     assert_eq!(text, expected);
     let without_names = scratch.file("bare.tsv", "1\t2\n3\t4\n");
     let zipped = scratch.path("out.tsv.gz");
-    append_columns(&without_names, &Options::default(), &zipped, &scores[..1]).unwrap();
-    let table = Table::read(&zipped, &Options::default()).unwrap();
+    append_columns(&without_names, &TableOptions::default(), &zipped, &scores[..1]).unwrap();
+    let table = Table::read(&zipped, &TableOptions::default()).unwrap();
     assert_eq!(names(&table), ["column1", "column2", "log_density"]);
-    append_columns(&zipped, &Options::default(), &zipped, &[Column::numbers("more", vec![5.0, 6.0])]).unwrap();
-    assert_eq!(Table::read(&zipped, &Options::default()).unwrap().columns[3].values, [5.0, 6.0]);
-    append_columns(&out, &Options::default(), &scratch.path("twice.csv"), &scores).unwrap();
-    let twice = Table::read(&scratch.path("twice.csv"), &Options::default()).unwrap();
+    append_columns(&zipped, &TableOptions::default(), &zipped, &[Column::numbers("more", vec![5.0, 6.0])]).unwrap();
+    assert_eq!(Table::read(&zipped, &TableOptions::default()).unwrap().columns[3].values, [5.0, 6.0]);
+    append_columns(&out, &TableOptions::default(), &scratch.path("twice.csv"), &scores).unwrap();
+    let twice = Table::read(&scratch.path("twice.csv"), &TableOptions::default()).unwrap();
     assert_eq!(
         names(&twice)[3..],
         ["log_density", "energy", "log_density_2", "energy_2"],
         "no two columns of one name"
     );
     let short = [Column::numbers("log_density", vec![1.0])];
-    let message = append_columns(&source, &Options::default(), &out, &short).unwrap_err().to_string();
+    let message = append_columns(&source, &TableOptions::default(), &out, &short).unwrap_err().to_string();
     assert!(message.contains("2 rows, but there are 1 values of log_density"), "{message}");
     assert!(!scratch.list().iter().any(|name| name.ends_with(".partial")));
 }
@@ -259,7 +264,7 @@ proptest! {
         let path = scratch.path(&format!("t.{extension}"));
         write_table(&path, &columns).unwrap();
         let delimiter = if extension.starts_with("csv") { ',' } else { '\t' };
-        let read = Table::read(&path, &Options { delimiter: Some(delimiter), ..Options::default() }).unwrap();
+        let read = Table::read(&path, &TableOptions { delimiter: Some(delimiter), ..TableOptions::default() }).unwrap();
         prop_assert_eq!(&read.columns[0], &columns[0]);
         prop_assert_eq!(&read.columns[2], &columns[2]);
         for row in 0..read.rows() {

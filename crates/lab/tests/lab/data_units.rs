@@ -1,7 +1,7 @@
 //! Units, periods and axes: what is guarded, what is asked, and that columns are found again.
 
 use minvel::Error;
-use minvel_lab::data::{Column, Coordinates, Dataset, Layout, Options, Request, Table, Units, write_table};
+use minvel_lab::data::{Column, Coordinates, Dataset, Layout, Request, Table, TableOptions, Units, write_table};
 use minvel_testing::Scratch;
 use std::f64::consts::{PI, TAU};
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ fn other_files_are_doubted_in_the_same_way() {
         let path = scratch.path("further.csv");
         let values = (0..rows).map(|i| turn * (i as f64 + 0.5) / rows as f64).collect();
         write_table(&path, &[Column::numbers("a", values)]).unwrap();
-        Dataset::read_as(&path, form, &Options::default()).unwrap().guesses
+        Dataset::read_as(&path, form, &TableOptions::default()).unwrap().guesses
     };
     let degrees = form(Some(Units::Degrees), vec![]);
     assert!(doubts(TAU, 60, &degrees)[0].contains("radians"), "radians in [0, 2π)");
@@ -220,7 +220,7 @@ fn columns_by_number_are_found_in_samples() {
     for name in ["drawn.csv", "drawn.npy"] {
         let path = scratch.path(name);
         write_table(&path, &data.coordinates.table(&data.points).unwrap()).unwrap();
-        let again = Dataset::read_as(&path, &data.coordinates, &Options::default()).unwrap();
+        let again = Dataset::read_as(&path, &data.coordinates, &TableOptions::default()).unwrap();
         assert!(again.points.iter().zip(&data.points).all(|(a, b)| (a - b).abs() < 1e-12), "{name}");
     }
 }
@@ -238,21 +238,21 @@ fn rows_that_miss_a_number_are_left_out_where_that_is_wanted() {
         full_turn: vec![false],
     };
     std::fs::write(&path, "id,x\na,1\nb,\nc,NA\nd,2.5\ne,nan\n").unwrap();
-    let complete = Dataset::read_complete(&path, &form, &Options::default()).unwrap();
+    let complete = Dataset::read_complete(&path, &form, &TableOptions::default()).unwrap();
     assert_eq!(
         (complete.data.points.as_slice(), complete.rows.as_slice(), complete.total),
         (&[1.0, 2.5][..], &[0, 3][..], 5)
     );
     let column = complete.column("score", &[-1.0, -2.0]);
     assert_eq!((0..5).map(|row| column.text(row)).collect::<Vec<_>>(), ["-1", "", "", "-2", ""]);
-    assert!(Dataset::read_as(&path, &form, &Options::default()).unwrap_err().to_string().contains("line 3"));
+    assert!(Dataset::read_as(&path, &form, &TableOptions::default()).unwrap_err().to_string().contains("line 3"));
     // Words are not missing numbers.
     std::fs::write(&path, "id,x\na,1\nb,east\n").unwrap();
-    let error = Dataset::read_complete(&path, &form, &Options::default()).unwrap_err().to_string();
+    let error = Dataset::read_complete(&path, &form, &TableOptions::default()).unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("`east` is not a number"), "{error}");
     std::fs::write(&path, "id,x\n1,\n2,NA\n").unwrap();
     assert!(
-        Dataset::read_complete(&path, &form, &Options::default())
+        Dataset::read_complete(&path, &form, &TableOptions::default())
             .unwrap_err()
             .to_string()
             .contains("all 2 rows have missing values")

@@ -1,8 +1,8 @@
-//! Settings, the ledger, and an experiment from end to end.
+//! Settings, the journal, and an experiment from end to end.
 
 use minvel::Error;
 use minvel::train::{Silent, Stop};
-use minvel_lab::experiment::{Bench, Config, GROUPS, LIST, Ledger, named};
+use minvel_lab::experiment::{Config, GROUPS, Journal, LIST, Runner, named};
 use minvel_lab::report::Versions;
 use std::path::PathBuf;
 
@@ -70,9 +70,9 @@ fn a_unit_is_done_once_and_its_bits_are_kept() {
     let folder = folder("once");
     let mut done = 0;
     for _ in 0..2 {
-        let ledger = Ledger::open(&folder, "purpose").unwrap();
-        let mut bench = Bench::new(ledger, &Silent, Stop::default());
-        let third: Vec<f64> = bench
+        let journal = Journal::open(&folder, "purpose").unwrap();
+        let mut runner = Runner::new(journal, &Silent, Stop::default());
+        let third: Vec<f64> = runner
             .unit("third", |_| {
                 done += 1;
                 Ok(vec![1.0 / 3.0, f64::MIN_POSITIVE / 7.0, 1e300])
@@ -81,8 +81,8 @@ fn a_unit_is_done_once_and_its_bits_are_kept() {
         assert_eq!(third, [1.0 / 3.0, f64::MIN_POSITIVE / 7.0, 1e300]);
     }
     assert_eq!(done, 1);
-    let ledger = Ledger::open(&folder, "another purpose").unwrap();
-    let refused = Bench::new(ledger, &Silent, Stop::default()).unit("third", |_| Ok(vec![0.0])).unwrap_err();
+    let journal = Journal::open(&folder, "another purpose").unwrap();
+    let refused = Runner::new(journal, &Silent, Stop::default()).unit("third", |_| Ok(vec![0.0])).unwrap_err();
     assert!(refused.to_string().contains("other settings"), "{refused}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -90,10 +90,10 @@ fn a_unit_is_done_once_and_its_bits_are_kept() {
 #[test]
 fn a_unit_that_fails_leaves_nothing_finished() {
     let folder = folder("fails");
-    let ledger = Ledger::open(&folder, "purpose").unwrap();
-    let mut bench = Bench::new(ledger.clone(), &Silent, Stop::default());
-    let failed: Result<f64, Error> = bench.unit("x", |_| Err(Error::Interrupted));
-    assert!(failed.is_err() && ledger.find::<f64>("x").unwrap().is_none());
+    let journal = Journal::open(&folder, "purpose").unwrap();
+    let mut runner = Runner::new(journal.clone(), &Silent, Stop::default());
+    let failed: Result<f64, Error> = runner.unit("x", |_| Err(Error::Interrupted));
+    assert!(failed.is_err() && journal.find::<f64>("x").unwrap().is_none());
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -102,9 +102,9 @@ fn the_smallest_experiment_confirms_its_closed_forms() {
     let folder = folder("gaussian");
     let entry = LIST.iter().find(|e| e.name == "gaussian").unwrap();
     let config = entry.config().unwrap().quick().unwrap();
-    let ledger = Ledger::open(&folder, "gaussian").unwrap();
-    let mut bench = Bench::new(ledger, &Silent, Stop::default());
-    let report = entry.perform(&config, &mut bench, Versions::default(), "unknown").unwrap();
+    let journal = Journal::open(&folder, "gaussian").unwrap();
+    let mut runner = Runner::new(journal, &Silent, Stop::default());
+    let report = entry.perform(&config, &mut runner, Versions::default(), "unknown").unwrap();
     for row in report.claims() {
         println!("{} {:?} {}", row.name, row.holds, row.value_text());
     }
@@ -116,10 +116,10 @@ fn the_smallest_experiment_confirms_its_closed_forms() {
 #[test]
 fn the_smallest_experiment_can_fail() {
     use minvel::estimate::Estimate;
-    use minvel_lab::report::{Row, Rule};
+    use minvel_lab::report::{Claim, Row};
     let (a, s, n) = (1.0f64, 1.1f64, 100_000.0f64);
     let (mean, variance) = (a * a * s * s - 2.0 * a, 2.0 * (a * s).powi(4) + 8.0 * a * a);
     let wide = Estimate { mean, std_error: (variance / n).sqrt(), count: n as u64 };
-    let row = Row::new("mean", wide, 1).claim("", Rule::Sigmas { of: Estimate::exact(-1.0), sigmas: 4.0 });
+    let row = Row::new("mean", wide, 1).claim("", Claim::Sigmas { of: Estimate::exact(-1.0), sigmas: 4.0 });
     assert_eq!(row.holds, Some(false));
 }

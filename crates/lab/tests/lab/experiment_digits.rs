@@ -2,7 +2,7 @@
 
 use crate::support::resumption::{names, perform, resumed, seen, settings};
 use minvel::Error;
-use minvel::train::{Desk, Silent, Stop};
+use minvel::train::{Context, Silent, Stop};
 use minvel_lab::experiment::find;
 use minvel_lab::fid::{Lenet, Schooling};
 use minvel_testing::Scratch;
@@ -88,7 +88,7 @@ fn the_table_of_distances_comes_out_the_same_however_often_it_is_interrupted() {
     let (train, test) = (read(minvel_lab::data::mnist::train), read(minvel_lab::data::mnist::test));
     let schooling = Schooling { seed: 3, epochs: 1, batch: 16, held_out: 16 };
     let judge = scratch.path("lenet.safetensors");
-    Lenet::train(&train, &test, &schooling, &Desk::bare()).unwrap().write(&judge).unwrap();
+    Lenet::train(&train, &test, &schooling, &Context::bare()).unwrap().write(&judge).unwrap();
     let mut config = settings("wae", &WAE);
     config.set(&format!("data={:?}", scratch.folder())).unwrap();
     config.set(&format!("lenet={judge:?}")).unwrap();

@@ -1,7 +1,7 @@
 //! The experiments on circle and sphere, at settings small enough for a test.
 
 use minvel::train::{Silent, Stop};
-use minvel_lab::experiment::{Bench, Config, Entry, Findings, Ledger, named};
+use minvel_lab::experiment::{Config, Entry, Findings, Journal, Runner, named};
 use minvel_lab::plot::{Plot, Polar};
 use minvel_lab::report::Row;
 use minvel_testing::{within_digits, within_ulps};
@@ -26,10 +26,10 @@ fn folder(of: &str) -> std::path::PathBuf {
 }
 
 fn run_in(folder: &std::path::Path, name: &str, config: &Config, threads: usize) -> Findings {
-    let ledger = Ledger::open(folder, &config.text()).expect("a folder can be made");
-    let mut bench = Bench::new(ledger, &Silent, Stop::default());
-    bench.threads = threads;
-    (entry(name).check)(config).expect("proper settings").run(&mut bench).expect("it runs")
+    let journal = Journal::open(folder, &config.text()).expect("a folder can be made");
+    let mut runner = Runner::new(journal, &Silent, Stop::default());
+    runner.threads = threads;
+    (entry(name).check)(config).expect("proper settings").run(&mut runner).expect("it runs")
 }
 
 fn run(of: &str, name: &str, changes: &[&str]) -> Findings {

@@ -2,12 +2,12 @@
 
 use minvel_engine::{Device, Expr, Options, State};
 use minvel_lab::data::{Images, Picture};
-use minvel_lab::fid::{Features, Fid, Grey, Reference, Thumbnail};
+use minvel_lab::fid::{FeatureMap, Fid, Grey, Reference, Thumbnail};
 
 /// A network whose features are the pixels.
 struct Plain;
 
-impl Features for Plain {
+impl FeatureMap for Plain {
     fn name(&self) -> &str {
         "plain"
     }
@@ -29,7 +29,7 @@ impl Features for Plain {
 /// Twice the pixels, drawn black or white.
 struct Binary;
 
-impl Features for Binary {
+impl FeatureMap for Binary {
     fn features<'g>(&self, images: Expr<'g>, stream: u32) -> Expr<'g> {
         images.bernoulli(stream) * 2.0
     }
@@ -106,7 +106,7 @@ fn reference_and_samples_are_drawn_apart() {
 #[test]
 #[should_panic(expected = "are not comparable")]
 fn distances_of_different_networks_are_not_averaged() {
-    let of = |network: &dyn Features| {
+    let of = |network: &dyn FeatureMap| {
         let images = corners([0.5, 0.5], [0.4, 0.3]);
         Reference::new(network, &images, 1, &on_cpu()).fid(&images)
     };

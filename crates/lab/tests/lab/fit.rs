@@ -1,9 +1,9 @@
 //! Fitted densities: what they recover, that they are normalised, what they draw, and that files keep every bit.
 
 use minvel::density::Bump;
-use minvel::fit::{Evaluation, History, Model, Settings};
+use minvel::fit::{Evaluation, FitSettings, History, Model};
 use minvel::manifold::parse;
-use minvel::train::{Checkpoint, Desk};
+use minvel::train::{Checkpoint, Context};
 use minvel_engine::State;
 use minvel_engine::random::{Draw, Key, Stream};
 use minvel_lab::data::{Coordinates, Layout};
@@ -61,14 +61,14 @@ impl Truth {
     /// log truth − log model at fresh points: their mean is KL(truth‖model).
     fn gaps(&self, model: &Model, count: usize, seed: u64) -> Vec<f64> {
         let fresh = self.draw(count, seed);
-        let own = model.log_density(&fresh, &Desk::bare()).unwrap();
+        let own = model.log_density(&fresh, &Context::bare()).unwrap();
         fresh.chunks(self.bump.ambient()).zip(own).map(|(x, l)| self.log_density(x) - l).collect()
     }
 }
 
 const SHARES: [f64; 3] = [0.5, 0.3, 0.2];
 
-fn settings(changes: &[&str]) -> Settings {
+fn settings(changes: &[&str]) -> FitSettings {
     let mut config: Config = fitting::defaults().quick().unwrap();
     let small = ["learning.steps=60", "learning.looks=3", "network.hidden=[24,24]", "network.waves=16"];
     for change in small.iter().chain(changes) {
@@ -77,14 +77,14 @@ fn settings(changes: &[&str]) -> Settings {
     fitting::settings(&config).unwrap()
 }
 
-fn desk(threads: usize) -> Desk<'static> {
-    let mut desk = Desk::bare();
-    desk.threads = threads;
-    desk
+fn context(threads: usize) -> Context<'static> {
+    let mut context = Context::bare();
+    context.threads = threads;
+    context
 }
 
-fn learn(name: &str, settings: &Settings, train: &[f64], validation: &[f64], threads: usize) -> (Model, History) {
-    Model::learn(parse(name).unwrap(), settings, train, validation, &desk(threads)).unwrap()
+fn learn(name: &str, settings: &FitSettings, train: &[f64], validation: &[f64], threads: usize) -> (Model, History) {
+    Model::learn(parse(name).unwrap(), settings, train, validation, &context(threads)).unwrap()
 }
 
 /// Kernels that are too wide, so that there is something to correct, and that a grid can resolve.
@@ -147,8 +147,8 @@ fn log_z_is_that_of_the_energy_and_the_density_integrates_to_one() {
         let integral =
             |logs: Vec<f64>| sum(&logs.into_iter().zip(&weights).map(|(l, w)| w * l.exp()).collect::<Vec<f64>>());
         // The error of the grid itself: the kernels alone are normalised.
-        let kernels = integral(model.log_anchor(&points, &desk(0)).unwrap()) - 1.0;
-        let total = integral(model.log_density(&points, &desk(0)).unwrap()) - 1.0;
+        let kernels = integral(model.log_anchor(&points, &context(0)).unwrap()) - 1.0;
+        let total = integral(model.log_density(&points, &context(0)).unwrap()) - 1.0;
         let log_z = model.log_z().value;
         println!(
             "{name}: ∫p − 1 = {total:+.2e}, kernels {kernels:+.2e}, log Z {} ± {:.1e}",
@@ -161,7 +161,7 @@ fn log_z_is_that_of_the_energy_and_the_density_integrates_to_one() {
         if name == "euclidean:2" {
             continue; // its energy is in standard units
         }
-        let direct = integral(model.energy(&points, &desk(0)).unwrap().into_iter().map(|e| -e).collect()).ln();
+        let direct = integral(model.energy(&points, &context(0)).unwrap().into_iter().map(|e| -e).collect()).ln();
         assert!((direct - log_z.mean).abs() <= allowed, "{name}: log Z = {log_z}, by quadrature {direct}");
         assert!(log_z.mean.abs() > allowed, "{name}: no power against log Z = 0");
     }
@@ -173,23 +173,23 @@ fn samples_follow_the_model_and_not_the_kernels_alone() {
     for name in ["sphere:2", "euclidean:2"] {
         let (model, _) = coarse(name);
         let (points, weights) = grid(name);
-        let logs = model.log_density(&points, &desk(0)).unwrap();
-        let height = |points: &[f64]| model.log_density(points, &desk(0)).unwrap();
+        let logs = model.log_density(&points, &context(0)).unwrap();
+        let height = |points: &[f64]| model.log_density(points, &context(0)).unwrap();
         let expected = sum(&logs.iter().zip(&weights).map(|(l, w)| w * l.exp() * l).collect::<Vec<f64>>());
-        let drawn = model.sample(COUNT, 5, &desk(0)).unwrap();
+        let drawn = model.sample(COUNT, 5, &context(0)).unwrap();
         println!("{name}: acceptance {:.3}, moved {:.4}", drawn.acceptance, drawn.moved);
         assert!((0.0..=1.0).contains(&drawn.acceptance) && drawn.moved > 0.9);
         assert!(within_sigma(&format!("{name}: E log p"), &height(&drawn.points), expected, 4.0), "{name}");
-        assert_eq!(drawn, model.sample(COUNT, 5, &desk(1)).unwrap(), "{name}: seed, not threads, decide");
+        assert_eq!(drawn, model.sample(COUNT, 5, &context(1)).unwrap(), "{name}: seed, not threads, decide");
         assert_ne!(
             drawn.points,
-            model.sample(COUNT, 6, &desk(0)).unwrap().points,
+            model.sample(COUNT, 6, &context(0)).unwrap().points,
             "{name}: another seed, other points"
         );
         let alone = settings(&[&COARSE[..], &["objective=none"]].concat());
         let truth = Truth::new(name, SHARES);
         let (twin, _) = learn(name, &alone, &truth.draw(400, 1), &truth.draw(200, 2), 0);
-        let (mean, error) = estimate(&height(&twin.sample(COUNT, 5, &desk(0)).unwrap().points));
+        let (mean, error) = estimate(&height(&twin.sample(COUNT, 5, &context(0)).unwrap().points));
         println!("{name}: the kernels alone give {mean:.4} ± {error:.4}");
         assert!((mean - expected).abs() > 4.0 * error, "{name}: no power against the kernels alone");
     }
@@ -200,13 +200,13 @@ fn scores_are_the_slopes_of_the_log_density() {
     const STEP: f64 = 1e-2;
     let (model, truth) = coarse("euclidean:2");
     let points = truth.draw(20, 9);
-    let (scores, standard) = model.scores(&points, &desk(0)).unwrap();
+    let (scores, standard) = model.scores(&points, &context(0)).unwrap();
     for (k, x) in points.chunks(2).enumerate() {
         for j in 0..2 {
             let at = |t: f64| {
                 let mut to = x.to_vec();
                 to[j] += t;
-                model.log_density(&to, &desk(0)).unwrap()[0]
+                model.log_density(&to, &context(0)).unwrap()[0]
             };
             let slope = (8.0 * (at(STEP) - at(-STEP)) - at(2.0 * STEP) + at(-2.0 * STEP)) / (12.0 * STEP);
             // Scores are per standard unit.
@@ -231,13 +231,14 @@ fn other_units_shift_the_log_density_by_the_logarithm_of_the_unit() {
         let settings = settings(&[&format!("objective={objective}")]);
         let (model, _) = learn("euclidean:2", &settings, &train, &validation, 0);
         let (other, _) = learn("euclidean:2", &settings, &scaled(&train, unit), &scaled(&validation, unit), 0);
-        let logs = model.log_density(&fresh, &desk(0)).unwrap();
-        for (log, got) in logs.iter().zip(other.log_density(&scaled(&fresh, unit), &desk(0)).unwrap()) {
+        let logs = model.log_density(&fresh, &context(0)).unwrap();
+        for (log, got) in logs.iter().zip(other.log_density(&scaled(&fresh, unit), &context(0)).unwrap()) {
             let expected = log - 2.0 * f64::ln(unit);
             assert!(within_ulps(got, expected, ulps), "unit {unit}: {got}, not {expected}");
             assert!(!within_ulps(got, log - f64::ln(unit), ulps), "no power against one dimension");
         }
-        let (a, b) = (model.sample(20, 1, &desk(0)).unwrap().points, other.sample(20, 1, &desk(0)).unwrap().points);
+        let (a, b) =
+            (model.sample(20, 1, &context(0)).unwrap().points, other.sample(20, 1, &context(0)).unwrap().points);
         a.iter().zip(b).for_each(|(a, b)| assert!(within_ulps(b / unit, *a, ulps), "{b}, not {unit}·{a}"));
     }
 }
@@ -255,7 +256,7 @@ fn threads_change_no_bit() {
             (
                 std::fs::read(path).unwrap(),
                 format!("{history:?}"),
-                model.log_density(&validation, &desk(threads)).unwrap(),
+                model.log_density(&validation, &context(threads)).unwrap(),
             )
         };
         let one = file(1, "seed=1");
@@ -296,9 +297,13 @@ fn a_file_keeps_every_bit_of_a_model() {
         let (read, coordinates) = fitting::read_model(&path).unwrap();
         assert_eq!(coordinates, form(name));
         let fresh = truth.draw(100, 3);
-        assert_eq!(model.log_density(&fresh, &desk(0)).unwrap(), read.log_density(&fresh, &desk(0)).unwrap(), "{name}");
-        assert_eq!(model.energy(&fresh, &desk(0)).unwrap(), read.energy(&fresh, &desk(0)).unwrap(), "{name}");
-        assert_eq!(model.sample(50, 1, &desk(0)).unwrap(), read.sample(50, 1, &desk(0)).unwrap(), "{name}");
+        assert_eq!(
+            model.log_density(&fresh, &context(0)).unwrap(),
+            read.log_density(&fresh, &context(0)).unwrap(),
+            "{name}"
+        );
+        assert_eq!(model.energy(&fresh, &context(0)).unwrap(), read.energy(&fresh, &context(0)).unwrap(), "{name}");
+        assert_eq!(model.sample(50, 1, &context(0)).unwrap(), read.sample(50, 1, &context(0)).unwrap(), "{name}");
         assert_eq!((model.share(), model.log_z()), (read.share(), read.log_z()));
         assert_eq!((model.kernels(), model.settings()), (read.kernels(), read.settings()), "{name}");
         read.write(&again, &coordinates).unwrap();
@@ -340,7 +345,7 @@ fn files_that_are_no_model_of_this_version_are_refused_with_a_reason() {
     assert!(foreign.contains("not a fitted density") && foreign.contains("minvel fit"), "{foreign}");
     let missing = fitting::read_model(Path::new("nowhere/model.safetensors")).err().unwrap().to_string();
     assert!(missing.contains("cannot read nowhere"), "{missing}");
-    // Settings that no fit would have written.
+    // FitSettings that no fit would have written.
     for (from, to) in [
         (r#"\"activation\":\"silu\""#, r#"\"activation\":\"relu\""#),
         (r#"\"manifold\":\"sphere:2\""#, r#"\"manifold\":\"sphere:3\""#),
@@ -379,8 +384,8 @@ fn broken_models_are_refused_or_read_but_never_panic() {
         let path = scratch.file("fuzz.safetensors", &bytes);
         let use_it = || {
             fitting::read_model(&path).is_ok_and(|(model, coordinates)| {
-                let points = model.sample(3, 1, &desk(1)).unwrap().points;
-                model.log_density(&points, &desk(1)).unwrap();
+                let points = model.sample(3, 1, &context(1)).unwrap().points;
+                model.log_density(&points, &context(1)).unwrap();
                 let _ = coordinates.table(&points);
                 true
             })
@@ -400,8 +405,8 @@ fn an_evaluation_holds_the_errors_of_its_numbers() {
     for name in ["sphere:2", "euclidean:2"] {
         let (model, truth) = coarse(name);
         let test = truth.draw(300, 6);
-        let evaluation = Evaluation::of(model, &test, 1, &desk(0)).unwrap();
-        let nll: Vec<f64> = model.log_density(&test, &desk(0)).unwrap().iter().map(|l| -l).collect();
+        let evaluation = Evaluation::of(model, &test, 1, &context(0)).unwrap();
+        let nll: Vec<f64> = model.log_density(&test, &context(0)).unwrap().iter().map(|l| -l).collect();
         let (mean, error) = estimate(&nll);
         assert!(within_ulps(evaluation.test_nll.mean, mean, 64.0), "{name}");
         let both = error.hypot(model.log_z().value.std_error);
@@ -420,7 +425,7 @@ fn an_evaluation_holds_the_errors_of_its_numbers() {
         assert!((0.0..=1.0).contains(&evaluation.goodness.p_value));
         // Points of another law are found out.
         let other: Vec<f64> = Truth::new(name, [0.02, 0.03, 0.95]).draw(300, 7);
-        let evaluation = Evaluation::of(model, &other, 1, &desk(0)).unwrap();
+        let evaluation = Evaluation::of(model, &other, 1, &context(0)).unwrap();
         assert!(evaluation.goodness.p_value < 0.05, "{name}: p = {}", evaluation.goodness.p_value);
     }
 }
@@ -434,7 +439,7 @@ fn baselines_do_not_change_when_the_sphere_is_turned_nor_with_threads() {
     let alone = settings(&["objective=none"]);
     let scores = |train: &[f64], test: &[f64], threads: usize| {
         let (model, _) = learn("sphere:2", &alone, train, test, threads);
-        let evaluation = Evaluation::of(&model, test, 1, &desk(threads)).unwrap();
+        let evaluation = Evaluation::of(&model, test, 1, &context(threads)).unwrap();
         evaluation.baselines.into_iter().map(|b| (b.name, b.nll.mean)).collect::<Vec<_>>()
     };
     let plain = scores(&train, &test, 1);

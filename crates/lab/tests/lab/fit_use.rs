@@ -1,16 +1,16 @@
 //! What one does with fitted densities: axes against their closed form, grids, levels, comparisons.
 
 use minvel::density::Bump;
-use minvel::fit::{Comparison, Levels, Model, Settings};
+use minvel::fit::{Comparison, FitSettings, Levels, Model};
 use minvel::manifold::parse;
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
 use minvel_lab::data::{Coordinates, Layout, Units};
 use minvel_lab::fitting;
 use minvel_lab::fitting::DensityGrid;
 use minvel_testing::estimate;
 
-fn settings(objective: &str) -> Settings {
+fn settings(objective: &str) -> FitSettings {
     let mut config = fitting::defaults().quick().unwrap();
     for change in ["learning.steps=40", "learning.looks=2", "network.hidden=[16]", "network.waves=8", "seeds=1"] {
         config.set(change).unwrap();
@@ -63,7 +63,7 @@ fn model(name: &str, count: usize, seed: u64) -> Model {
 fn learnt(name: &str, count: usize, seed: u64, objective: &str) -> Model {
     let truth = Truth::new(name);
     let (train, validation) = (truth.draw(count, seed), truth.draw(count / 8, seed + 1));
-    Model::learn(parse(name).unwrap(), &settings(objective), &train, &validation, &Desk::bare()).unwrap().0
+    Model::learn(parse(name).unwrap(), &settings(objective), &train, &validation, &Context::bare()).unwrap().0
 }
 
 /// A density of axes is the same at both ends, integrates to one over half of the sphere, and comes near a mixture of Watson
@@ -71,16 +71,16 @@ fn learnt(name: &str, count: usize, seed: u64, objective: &str) -> Model {
 #[test]
 fn a_fit_of_axes_is_even_normalised_and_near_the_watson_truth() {
     for name in ["projective:1", "projective:2"] {
-        let (truth, model, desk) = (Truth::new(name), learnt(name, 1000, 1, "minimum-velocity"), Desk::bare());
+        let (truth, model, context) = (Truth::new(name), learnt(name, 1000, 1, "minimum-velocity"), Context::bare());
         let manifold = parse(name).unwrap();
         let fresh = truth.draw(4000, 9);
         let ends: Vec<f64> = fresh.iter().map(|x| -x).collect();
-        let (own, other) = (model.log_density(&fresh, &desk).unwrap(), model.log_density(&ends, &desk).unwrap());
+        let (own, other) = (model.log_density(&fresh, &context).unwrap(), model.log_density(&ends, &context).unwrap());
         let gap = own.iter().zip(&other).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         // networks are in single precision
         assert!(gap < 1e-4, "{name}: the ends differ by {gap}");
         let grid = manifold.grid(120, 0.0).unwrap();
-        let p = model.log_density(&grid.points, &desk).unwrap();
+        let p = model.log_density(&grid.points, &context).unwrap();
         let total: f64 = p.iter().zip(&grid.weights).map(|(l, w)| w * l.exp()).sum();
         println!("{name}: ∫p = {total}");
         assert!((total - 1.0).abs() < 4.0 * model.log_z().value.std_error + 1e-3, "{name}: ∫p = {total}");
@@ -122,7 +122,7 @@ fn grids_add_up_to_one_in_the_units_of_the_data() {
     for (name, layouts, columns, size, cells) in cases {
         let model = model(name, 400, 3);
         let form = form(name, layouts, &columns);
-        let grid = DensityGrid::of(&model, &form, Some(size), &Desk::bare()).unwrap();
+        let grid = DensityGrid::of(&model, &form, Some(size), &Context::bare()).unwrap();
         let error = model.log_z().value.std_error;
         println!("{name}: {} cells, {}", grid.columns[0].values.len(), grid.total);
         assert!((grid.total - 1.0).abs() < 0.01 + 4.0 * error, "{name}: density × cell = {}", grid.total);
@@ -142,23 +142,23 @@ fn grids_add_up_to_one_in_the_units_of_the_data() {
             delimiter: None,
             decimal: '.',
         };
-        let logs = model.log_density(&form.points(&table).unwrap(), &Desk::bare()).unwrap();
+        let logs = model.log_density(&form.points(&table).unwrap(), &Context::bare()).unwrap();
         let told = &grid.columns[columns.len()].values[100..110];
         assert!(logs.iter().zip(told).all(|(a, b)| (a - b).abs() < 1e-4), "{name}: {logs:?}, not {told:?}");
     }
     let model = model("euclidean:2", 100, 3);
     let plane = form("euclidean:2", vec![Layout::Vector], &["x", "y"]);
-    let error = DensityGrid::of(&model, &plane, Some(100_000), &Desk::bare()).unwrap_err().to_string();
+    let error = DensityGrid::of(&model, &plane, Some(100_000), &Context::bare()).unwrap_err().to_string();
     assert!(error.contains("--size 100000"), "{error}");
 }
 
 #[test]
 fn levels_of_a_models_own_draws_are_uniform_and_others_are_not() {
-    let (model, desk) = (model("torus:2", 400, 5), Desk::bare());
-    let levels = Levels::of(&model, 11, &desk).unwrap();
-    let own = model.sample(3000, 12, &desk).unwrap().points;
+    let (model, context) = (model("torus:2", 400, 5), Context::bare());
+    let levels = Levels::of(&model, 11, &context).unwrap();
+    let own = model.sample(3000, 12, &context).unwrap().points;
     let of = |points: &[f64]| -> Vec<f64> {
-        model.log_density(points, &desk).unwrap().iter().map(|l| levels.at(*l)).collect()
+        model.log_density(points, &context).unwrap().iter().map(|l| levels.at(*l)).collect()
     };
     let squares: Vec<f64> = of(&own).iter().map(|u| u * u).collect();
     let ((mean, error), (square, error2)) = (estimate(&of(&own)), estimate(&squares));
@@ -177,9 +177,9 @@ fn levels_of_a_models_own_draws_are_uniform_and_others_are_not() {
 fn comparisons_are_paired_and_change_their_sign_with_the_order() {
     let (good, poor) = (model("sphere:2", 1500, 7), model("sphere:2", 60, 8));
     let fresh = Truth::new("sphere:2").draw(600, 20);
-    let desk = Desk::bare();
-    let one = Comparison::of([&good, &poor], &fresh, &desk).unwrap();
-    let other = Comparison::of([&poor, &good], &fresh, &desk).unwrap();
+    let context = Context::bare();
+    let one = Comparison::of([&good, &poor], &fresh, &context).unwrap();
+    let other = Comparison::of([&poor, &good], &fresh, &context).unwrap();
     println!("{one:?}");
     assert!(one.z > 4.0 && one.p_value < 1e-4 && one.win_share > 0.5 && one.rows == 600, "{one:?}");
     assert!((one.difference.mean + other.difference.mean).abs() < 1e-12 && (one.z + other.z).abs() < 1e-9);
@@ -187,7 +187,7 @@ fn comparisons_are_paired_and_change_their_sign_with_the_order() {
     // Pairing takes off what both have in common.
     let apart = one.log_density[0].std_error.hypot(one.log_density[1].std_error);
     assert!(one.difference.std_error < apart, "{} and {apart}", one.difference.std_error);
-    let same = Comparison::of([&good, &good], &fresh, &desk).unwrap();
+    let same = Comparison::of([&good, &good], &fresh, &context).unwrap();
     assert_eq!((same.difference.mean, same.win_share, same.known_share), (0.0, 0.5, [0.0, 0.0]));
 }
 

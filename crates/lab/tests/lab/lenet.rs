@@ -1,11 +1,11 @@
 //! LeNet: what it computes, and that its weights survive a file. That it learns digits: real_data/digits.rs.
 
 use minvel::Error;
-use minvel::train::{Desk, Silent, Stop};
+use minvel::train::{Context, Silent, Stop};
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Device, Draw, Options, State};
 use minvel_lab::data::{Images, Labelled};
-use minvel_lab::fid::{Features, Lenet, Schooling};
+use minvel_lab::fid::{FeatureMap, Lenet, Schooling};
 use minvel_testing::Scratch;
 
 fn on_cpu() -> Options {
@@ -24,7 +24,7 @@ fn noise(count: usize) -> Labelled {
 
 fn on_noise(seed: u64) -> Lenet {
     let schooling = Schooling { seed, epochs: 1, batch: 16, held_out: 16 };
-    Lenet::train(&noise(48), &noise(16), &schooling, &Desk::bare()).unwrap()
+    Lenet::train(&noise(48), &noise(16), &schooling, &Context::bare()).unwrap()
 }
 
 /// A convolution of zero-padded images with 5 × 5 windows, then bias, ReLU and the largest of each 2 × 2, by definition;
@@ -98,7 +98,7 @@ fn weights_are_the_seeds_and_survive_a_file() {
     let cut = scratch.file("cut.safetensors", &bytes[..bytes.len() - 4]);
     assert!(Lenet::read(&cut).unwrap_err().to_string().contains("cut.safetensors"));
     let colour = Labelled { images: Images { channels: 3, width: 28, ..noise(48).images }, ..noise(48) };
-    let refused = Lenet::train(&colour, &noise(16), &Schooling::default(), &Desk::bare());
+    let refused = Lenet::train(&colour, &noise(16), &Schooling::default(), &Context::bare());
     assert!(refused.unwrap_err().to_string().contains("grey images of 28 × 28"));
 }
 
@@ -107,8 +107,8 @@ fn an_interrupted_training_ends_with_the_same_weights() {
     let scratch = Scratch::new("lenet-resume");
     let schooling = Schooling { seed: 3, epochs: 1, batch: 16, held_out: 16 };
     let learn = |stop: Stop| {
-        let desk = Desk::new(&Silent, stop, scratch.folder(), "lenet on noise");
-        Lenet::train(&noise(48), &noise(16), &schooling, &desk)
+        let context = Context::new(&Silent, stop, scratch.folder(), "lenet on noise");
+        Lenet::train(&noise(48), &noise(16), &schooling, &context)
     };
     let asked = Stop::default();
     asked.ask();

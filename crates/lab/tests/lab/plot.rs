@@ -1,7 +1,7 @@
 //! Figures: geometry, colours, and pictures to look at (set MINVEL_FIGURES to a folder to keep them).
 
 use minvel::estimate::Estimate;
-use minvel_lab::plot::{Axis, Curve, Dash, Lines, Map, Maps, Plot, Polar, Series, Shades, Theme, colour};
+use minvel_lab::plot::{Axis, Dash, Lines, Map, Maps, Plot, Polar, PolarCurve, Series, Shades, Theme, colour};
 use std::f64::consts::{PI, TAU};
 
 fn bias_like() -> Lines {
@@ -32,8 +32,10 @@ fn circle() -> Polar {
     let density = |a: f64, k: f64| {
         (0..360).map(|i| TAU * i as f64 / 360.0).map(|t| 0.3 * (k * ((t - a).cos() - 1.0)).exp() + 0.02).collect()
     };
-    let truth = Curve { name: "truth".into(), method: "truth".into(), dash: Dash::Solid, density: density(1.5, 2.0) };
-    let model = Curve { name: "learnt".into(), method: "mvl".into(), dash: Dash::Solid, density: density(1.52, 2.1) };
+    let truth =
+        PolarCurve { name: "truth".into(), method: "truth".into(), dash: Dash::Solid, density: density(1.5, 2.0) };
+    let model =
+        PolarCurve { name: "learnt".into(), method: "mvl".into(), dash: Dash::Solid, density: density(1.52, 2.1) };
     Polar { title: "Density on the circle".into(), label: "density (1/rad)".into(), curves: vec![truth, model] }
 }
 

@@ -4,7 +4,7 @@ use minvel::manifold;
 use minvel::manifold::Manifold;
 use minvel_lab::data::{Coordinates, Layout, Provenance, Units};
 use minvel_lab::fitting::look;
-use minvel_lab::plot::density::{Look, Points, figures};
+use minvel_lab::plot::density::{FigureStyle, Points, figures};
 use minvel_lab::plot::scene::{Anchor, Scene, Shape, text_width};
 use minvel_lab::plot::{Bearings, Matrix, Plot, Theme};
 use minvel_lab::report::Figure;
@@ -31,7 +31,7 @@ fn points(manifold: &dyn Manifold, count: usize) -> Vec<f64> {
     (0..count).flat_map(row).collect()
 }
 
-fn shown(name: &str, look: &Look) -> Vec<Figure> {
+fn shown(name: &str, look: &FigureStyle) -> Vec<Figure> {
     let manifold = manifold::parse(name).unwrap();
     let (data, samples) = (points(&*manifold, 120), points(&*manifold, 90));
     let m = manifold.ambient();
@@ -68,7 +68,7 @@ const EACH: [(&str, &[&str]); 14] = [
 #[test]
 fn each_manifold_has_its_figure_that_survives_json() {
     for (name, kinds) in EACH {
-        let all = shown(name, &Look { title: "A title".into(), ..Look::default() });
+        let all = shown(name, &FigureStyle { title: "A title".into(), ..FigureStyle::default() });
         assert_eq!(all.len(), kinds.len(), "{name}");
         for (figure, kind) in all.into_iter().zip(kinds) {
             let json = serde_json::to_value(&figure.plot).unwrap();
@@ -91,8 +91,10 @@ fn each_manifold_has_its_figure_that_survives_json() {
 #[test]
 fn nothing_leaves_the_page() {
     for (name, _) in EACH {
-        let look = Look { title: "a_very_long_name_of_a_file_of_measurements_".repeat(5), ..Look::default() };
-        for scene in [&look, &Look::default()].iter().flat_map(|look| shown(name, look)).map(|f| f.plot.scene()) {
+        let look =
+            FigureStyle { title: "a_very_long_name_of_a_file_of_measurements_".repeat(5), ..FigureStyle::default() };
+        for scene in [&look, &FigureStyle::default()].iter().flat_map(|look| shown(name, look)).map(|f| f.plot.scene())
+        {
             stays_on_the_page(name, &scene);
         }
     }
@@ -125,7 +127,7 @@ fn stays_on_the_page(name: &str, scene: &Scene) {
 #[test]
 fn the_same_density_gives_the_same_bytes_and_pixels_as_asked() {
     for name in ["sphere:2", "torus:2", "torus:3", "torus:1"] {
-        let [one, two] = [0, 1].map(|_| shown(name, &Look::default()).remove(0).plot);
+        let [one, two] = [0, 1].map(|_| shown(name, &FigureStyle::default()).remove(0).plot);
         assert_eq!(one.svg(Theme::Inline), two.svg(Theme::Inline), "{name}");
         let png = one.png(1.0);
         assert_eq!(png, two.png(1.0), "{name}");
@@ -142,7 +144,7 @@ fn points_are_asked_for_all_at_once() {
         vec![-1.8; points.len()]
     };
     let data = points(&manifold::Torus(1), 50);
-    figures(&manifold::Torus(1), &density, &data, &[], &Look::default());
+    figures(&manifold::Torus(1), &density, &data, &[], &FigureStyle::default());
     assert_eq!(calls.get(), 1);
 }
 
@@ -152,7 +154,7 @@ fn a_density_that_is_zero_somewhere_can_be_shown_and_stored() {
         points.chunks(2).map(|x| if x[0] < 0.0 { f64::NEG_INFINITY } else { -x[1] * x[1] }).collect::<Vec<_>>()
     };
     let data = points(&manifold::Torus(2), 50);
-    let figure = figures(&manifold::Torus(2), &density, &data, &[], &Look::default()).remove(0);
+    let figure = figures(&manifold::Torus(2), &density, &data, &[], &FigureStyle::default()).remove(0);
     let text = serde_json::to_string(&figure.plot).unwrap();
     assert_eq!(serde_json::from_str::<Plot>(&text).unwrap(), figure.plot);
     assert!(!words(&figure.plot).contains("NaN"));
@@ -163,7 +165,7 @@ fn no_data_at_all_is_no_panic() {
     for (name, _) in EACH {
         let manifold = manifold::parse(name).unwrap();
         let m = manifold.ambient();
-        let plot = figures(&*manifold, &|x| vec![0.0; x.len() / m], &[], &[], &Look::default()).remove(0).plot;
+        let plot = figures(&*manifold, &|x| vec![0.0; x.len() / m], &[], &[], &FigureStyle::default()).remove(0).plot;
         assert!(!words(&plot).contains("NaN"), "{name}");
     }
 }
@@ -171,7 +173,7 @@ fn no_data_at_all_is_no_panic() {
 fn matrix(name: &str, data: &[f64]) -> Matrix {
     let manifold = manifold::parse(name).unwrap();
     let flat = |points: &[f64]| vec![0.0; points.len() / manifold.ambient()];
-    match figures(&*manifold, &flat, data, &[], &Look::default()).pop().map(|figure| figure.plot) {
+    match figures(&*manifold, &flat, data, &[], &FigureStyle::default()).pop().map(|figure| figure.plot) {
         Some(Plot::Matrix(matrix)) => matrix,
         other => panic!("{name}: {other:?}"),
     }
@@ -204,15 +206,15 @@ fn factors_of_a_product_are_shown_in_their_own_coordinates() {
 
 #[test]
 fn names_of_columns_become_labels_with_their_unit() {
-    let look = Look { names: vec!["phi".into(), "psi".into()], ..Look::default() };
+    let look = FigureStyle { names: vec!["phi".into(), "psi".into()], ..FigureStyle::default() };
     let svg = shown("torus:2", &look).remove(0).plot.svg(Theme::Paper);
     assert!(svg.contains("phi (°)") && svg.contains("psi (°)") && svg.contains("−120") && svg.contains("90 %"));
-    let twelve = shown("euclidean:12", &Look::default()).remove(0);
+    let twelve = shown("euclidean:12", &FigureStyle::default()).remove(0);
     assert!(twelve.caption.contains("The first 8 of 12 coordinates"));
 }
 
 /// How figures of a file look whose points are these columns.
-fn look_of(manifold: &str, layouts: &[Layout], columns: &[&str]) -> Look {
+fn look_of(manifold: &str, layouts: &[Layout], columns: &[&str]) -> FigureStyle {
     let coordinates = Coordinates {
         manifold: manifold.to_string(),
         layouts: layouts.to_vec(),
@@ -237,12 +239,17 @@ fn names_stand_at_the_coordinates_whose_numbers_the_column_holds() {
     assert_eq!(look_of("hyperbolic:3", &[Layout::Hyperboloid], &["t", "x", "y", "z"]).names, ["", "", ""]);
     assert_eq!(look_of("euclidean:3", &[Layout::Vector], &["1", "2", "3"]).names, ["", "", ""]);
     let Plot::Matrix(matrix) =
-        shown("product(sphere:2,so3)", &Look { names: vec!["b".into(); 6], ..Look::default() }).remove(0).plot
+        shown("product(sphere:2,so3)", &FigureStyle { names: vec!["b".into(); 6], ..FigureStyle::default() })
+            .remove(0)
+            .plot
     else {
         panic!("a product is shown by pairs")
     };
     assert_eq!(matrix.axes[0].label, "b (°)");
-    let own = shown("so3", &Look { names: vec![String::new(); 4], ..Look::default() }).remove(0).plot.svg(Theme::Paper);
+    let own = shown("so3", &FigureStyle { names: vec![String::new(); 4], ..FigureStyle::default() })
+        .remove(0)
+        .plot
+        .svg(Theme::Paper);
     assert!(own.contains("rotation x (°)"));
 }
 
@@ -260,7 +267,7 @@ fn coastlines_are_for_places_and_compasses_for_bearings() {
 #[test]
 fn long_names_are_cut_to_their_cell_and_every_scale_has_two_numbers() {
     let names = (0..8).map(|i| format!("total sulfur dioxide {i}")).collect();
-    let scene = shown("euclidean:8", &Look { names, ..Look::default() }).remove(0).plot.scene();
+    let scene = shown("euclidean:8", &FigureStyle { names, ..FigureStyle::default() }).remove(0).plot.scene();
     let text = |shape: &Shape| if let Shape::Text(text) = shape { Some(text.text.clone()) } else { None };
     let texts: Vec<String> = scene.shapes.iter().filter_map(text).collect();
     assert_eq!(texts.iter().filter(|t| t.contains('…')).count(), 16, "{texts:?}");
@@ -275,7 +282,8 @@ fn long_names_are_cut_to_their_cell_and_every_scale_has_two_numbers() {
 fn bins_resolve_a_narrow_mode_beside_a_wide_one() {
     let quantile = |i: usize| ((i as f64 + 0.5) / 300.0 - 0.5) * 2.0;
     let data: Vec<f64> = (0..300).flat_map(|i| [-3.0 + 2.0 * quantile(i), 1.0 + 0.4 * quantile(i)]).collect();
-    let figure = figures(&manifold::Euclidean(1), &|x| vec![0.0; x.len()], &data, &[], &Look::default()).remove(0);
+    let figure =
+        figures(&manifold::Euclidean(1), &|x| vec![0.0; x.len()], &data, &[], &FigureStyle::default()).remove(0);
     let Plot::Histogram(histogram) = figure.plot else { panic!("a histogram") };
     let width = (histogram.bins.range[1] - histogram.bins.range[0]) / histogram.bins.density.len() as f64;
     assert!(width < 0.25, "bins of {width} for a mode of 0.8");
@@ -297,7 +305,7 @@ fn dots_are_all_the_data_or_none_or_as_many_as_the_caption_says() {
         (30_000, Points::All, 15_000, "Dots: 15000 of the 30000 data points."),
         (20, Points::None, 0, "The 20 data points are not drawn."),
     ] {
-        let look = Look { points: which, ..Look::default() };
+        let look = FigureStyle { points: which, ..FigureStyle::default() };
         let figure = figures(&sphere, &flat, &points(&sphere, count), &[], &look).remove(0);
         assert_eq!(dots(&figure.plot), drawn, "{count} {which:?}");
         assert!(figure.caption.contains(sentence), "{}", figure.caption);
@@ -310,7 +318,7 @@ fn dots_are_all_the_data_or_none_or_as_many_as_the_caption_says() {
 fn contours_of_a_map_hold_the_shares_they_say() {
     let kappa = 8.0f64;
     let density = |points: &[f64]| points.chunks(3).map(|x| kappa * (x[0] - 1.0)).collect::<Vec<f64>>();
-    let figure = figures(&manifold::Sphere(2), &density, &[], &[], &Look::default()).remove(0);
+    let figure = figures(&manifold::Sphere(2), &density, &[], &[], &FigureStyle::default()).remove(0);
     let Plot::Maps(maps) = &figure.plot else { panic!("a map") };
     for (share, label) in [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %")] {
         let mark = maps.shades.marks.iter().find(|m| m.label == label).expect(label);
@@ -333,7 +341,7 @@ fn is_contour(shape: &Shape) -> bool {
 
 #[test]
 fn a_disk_has_contours_inside_its_edge() {
-    let plot = shown("hyperbolic:2", &Look::default()).remove(0).plot;
+    let plot = shown("hyperbolic:2", &FigureStyle::default()).remove(0).plot;
     let scene = plot.scene();
     let picture = scene.shapes.iter().find_map(|s| if let Shape::Picture(p) = s { Some(p.area) } else { None });
     let disk = picture.expect("colours");
@@ -352,7 +360,7 @@ fn a_sphere_with_a_line_has_maps_at_three_values() {
     let manifold = manifold::parse("product(sphere:2,euclidean:1)").unwrap();
     let data: Vec<f64> = (0..90).flat_map(|i| [0.0, 0.6, 0.8, f64::from(i)]).collect();
     let density = |points: &[f64]| points.chunks(4).map(|x| -0.01 * x[3]).collect::<Vec<f64>>();
-    let look = Look { names: vec!["lon".into(), "lat".into(), "depth".into()], ..Look::default() };
+    let look = FigureStyle { names: vec!["lon".into(), "lat".into(), "depth".into()], ..FigureStyle::default() };
     let figure = figures(&*manifold, &density, &data, &[], &look).remove(0);
     let Plot::Maps(maps) = &figure.plot else { panic!("maps") };
     let titles: Vec<&str> = maps.maps.iter().map(|m| m.title.as_str()).collect();

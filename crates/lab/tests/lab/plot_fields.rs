@@ -3,7 +3,7 @@
 use minvel::estimate::Estimate;
 use minvel_lab::plot::scene::Shape;
 use minvel_lab::plot::{
-    Axis, Bearings, Bins, Curve, Dash, Entry, Field, Group, Matrix, Plot, Ranking, Rose, Scale, Theme, colour,
+    Axis, Bearings, Bins, Dash, Field, Group, Matrix, Plot, PolarCurve, Ranked, Ranking, Rose, Scale, Theme, colour,
     geodesic, learning,
 };
 use std::f64::consts::TAU;
@@ -97,7 +97,7 @@ fn rose(bearings: Bearings) -> Rose {
     let bins =
         Bins { name: "data".into(), method: "data".into(), range: [0.0, TAU], density: vec![0.4, 0.1, 0.05, 0.2] };
     let density = (0..360).map(|i| 0.16 + 0.1 * f64::from(i).to_radians().cos()).collect();
-    let curve = Curve { name: "model".into(), method: "model".into(), dash: Dash::Solid, density };
+    let curve = PolarCurve { name: "model".into(), method: "model".into(), dash: Dash::Solid, density };
     Rose { title: "Wind".into(), label: "rings: density (1/rad)".into(), bearings, bins, curves: vec![curve] }
 }
 
@@ -170,9 +170,9 @@ fn data_are_below_the_diagonal_and_samples_above() {
 fn a_ranking_places_numbers_in_their_order_with_whiskers_of_two_errors() {
     let value = |mean: f64, std_error: f64| Estimate { mean, std_error, count: 10 };
     let entries = vec![
-        Entry::new("minvel", "model", value(-0.5, 0.1)),
-        Entry::new("kernel density", "kde", value(0.5, 0.05)),
-        Entry::new("unknown error", "uniform", value(1.5, f64::NAN)),
+        Ranked::new("minvel", "model", value(-0.5, 0.1)),
+        Ranked::new("kernel density", "kde", value(0.5, 0.05)),
+        Ranked::new("unknown error", "uniform", value(1.5, f64::NAN)),
     ];
     let plot = Plot::Ranking(Ranking::new("", Axis::linear("NLL (nats)"), entries));
     let scene = plot.scene();
@@ -201,7 +201,7 @@ fn a_ranking_places_numbers_in_their_order_with_whiskers_of_two_errors() {
 /// A uniform law three nats behind once squeezed differences of hundredths into one dot.
 #[test]
 fn a_number_beyond_the_axis_is_an_arrow_at_its_end() {
-    let entry = |name: &str, mean: f64| Entry::new(name, "kde", Estimate { mean, std_error: 0.01, count: 10 });
+    let entry = |name: &str, mean: f64| Ranked::new(name, "kde", Estimate { mean, std_error: 0.01, count: 10 });
     let entries = vec![entry("kernel density", 0.05), entry("uniform law", 3.0), entry("oracle", -7.0)];
     let ranking = Ranking::new("", Axis::linear("gain (nats)").over(-0.1, 0.1), entries);
     let scene = Plot::Ranking(Ranking { reference: Some(0.0), ..ranking }).scene();

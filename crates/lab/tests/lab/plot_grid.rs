@@ -2,12 +2,12 @@
 
 use crate::support::grids::picture;
 use minvel_lab::plot::scene::{Shape, Text};
-use minvel_lab::plot::{Grid, Plot, Theme};
+use minvel_lab::plot::{ImageGrid, Plot, Theme};
 use tiny_skia::Pixmap;
 
 /// Five images of 2 × 3 whose bytes are all different.
-fn five() -> Grid {
-    Grid::new([2, 3, 1], 3, (0..30).map(|i| 8 * i).collect())
+fn five() -> ImageGrid {
+    ImageGrid::new([2, 3, 1], 3, (0..30).map(|i| 8 * i).collect())
 }
 
 fn texts(plot: &Plot) -> Vec<Text> {
@@ -17,7 +17,7 @@ fn texts(plot: &Plot) -> Vec<Text> {
 
 #[test]
 fn every_pixel_becomes_a_square_at_its_place() {
-    let plot = Plot::Grid(five());
+    let plot = Plot::ImageGrid(five());
     let picture = picture(&plot);
     // squares of 8 and gaps of 4
     assert_eq!((picture.columns, picture.rows), (3 * 3 * 8 + 2 * 4, 2 * 2 * 8 + 4));
@@ -39,17 +39,18 @@ fn every_pixel_becomes_a_square_at_its_place() {
 
 #[test]
 fn colours_come_from_three_channels_and_intensities_are_cut() {
-    let grid = Grid::of([1, 2, 3], 1, &[1.5, 0.5, -0.1, 0.0, 0.0, 1.0]);
-    let pixels = picture(&Plot::Grid(grid)).pixels;
+    let grid = ImageGrid::of([1, 2, 3], 1, &[1.5, 0.5, -0.1, 0.0, 0.0, 1.0]);
+    let pixels = picture(&Plot::ImageGrid(grid)).pixels;
     assert_eq!([pixels[0], pixels[8]], [[255, 128, 0, 255], [0, 0, 255, 255]]);
 }
 
 #[test]
 fn pairs_stand_below_each_other_and_captions_beside_their_rows() {
     let (first, second) = ([0.0, 0.2, 0.4, 0.6], [1.0, 0.8, 0.6, 0.4]);
-    let grid = Grid::paired([1, 1, 1], 2, &first, &second);
+    let grid = ImageGrid::paired([1, 1, 1], 2, &first, &second);
     assert_eq!(grid.pixels, [0, 51, 255, 204, 102, 153, 153, 102]);
-    let plot = Plot::Grid(grid.beside(["data", "model", "data", "model"]).above(["left", "right"]).titled("Pairs"));
+    let plot =
+        Plot::ImageGrid(grid.beside(["data", "model", "data", "model"]).above(["left", "right"]).titled("Pairs"));
     let (picture, texts) = (picture(&plot), texts(&plot));
     let at = |word: &str| texts.iter().filter(|t| t.text == word).map(|t| t.at).collect::<Vec<_>>();
     let (data, model) = (at("data"), at("model"));
@@ -62,12 +63,12 @@ fn pairs_stand_below_each_other_and_captions_beside_their_rows() {
 #[test]
 fn a_grid_fits_its_page_and_survives_a_report() {
     for (columns, count) in [(1, 1), (10, 100), (20, 400), (100, 300), (1000, 1000)] {
-        let plot = Plot::Grid(Grid::new([4, 4, 1], columns, vec![7; 16 * count]).beside(["a caption"]));
+        let plot = Plot::ImageGrid(ImageGrid::new([4, 4, 1], columns, vec![7; 16 * count]).beside(["a caption"]));
         let (scene, area) = (plot.scene(), picture(&plot).area);
         assert!(area.x >= 0.0 && area.right() <= scene.width, "{columns} columns: {area:?}");
         assert!(area.bottom() <= scene.height && scene.height < area.bottom() + 12.0, "{columns} columns");
     }
-    let plot = Plot::Grid(five().titled("Five").above(["a"]));
+    let plot = Plot::ImageGrid(five().titled("Five").above(["a"]));
     let text = serde_json::to_string(&plot).unwrap();
     assert_eq!(serde_json::from_str::<Plot>(&text).unwrap(), plot);
     let broken = text.replace("\"pixels\":\"AAg", "\"pixels\":\"!Ag");

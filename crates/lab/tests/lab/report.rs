@@ -2,7 +2,7 @@
 
 use minvel::estimate::{Estimate, format};
 use minvel_lab::plot::{Axis, Lines, Plot, Series};
-use minvel_lab::report::{Figure, Machine, Report, Row, Rule, Timing, Versions};
+use minvel_lab::report::{Claim, Figure, Machine, Report, Row, Timing, Versions};
 
 fn estimate(mean: f64, std_error: f64) -> Estimate {
     Estimate { mean, std_error, count: 10 }
@@ -26,9 +26,9 @@ fn report(name: &str) -> Report {
         rows: vec![
             Row::new("slope", estimate(-1.01, 0.02), 3)
                 .paper(-1.0, None)
-                .claim("It grows", Rule::Within { of: -1.0, by: 0.1 }),
+                .claim("It grows", Claim::Within { of: -1.0, by: 0.1 }),
             Row::new("a third", estimate(1.0 / 3.0, f64::NAN), 1).unit("nats"),
-            Row::new("lost", estimate(f64::NAN, f64::INFINITY), 1).claim("It is small | thin", Rule::Below(1.0)),
+            Row::new("lost", estimate(f64::NAN, f64::INFINITY), 1).claim("It is small | thin", Claim::Below(1.0)),
         ],
         figures: vec![Figure::new("variance", "Variance against step size", Plot::Lines(lines))],
         notes: vec!["note".to_string()],
@@ -50,21 +50,21 @@ fn json_keeps_every_bit_and_what_json_does_not_know() {
 fn rules_decide_as_they_say_and_never_for_nan() {
     let of = estimate(1.0, 0.3);
     let cases = [
-        (Rule::Below(2.0), 1.9, 2.1),
-        (Rule::Above(2.0), 2.1, 1.9),
-        (Rule::Within { of: -1.0, by: 0.1 }, -1.09, -1.11),
-        (Rule::Factor { of: 4.0, factor: 2.0 }, 2.1, 1.9),
-        (Rule::Factor { of: 4.0, factor: 2.0 }, 7.9, 8.1),
-        (Rule::Factor { of: -4.0, factor: 2.0 }, -7.9, 7.9),
-        (Rule::Sigmas { of, sigmas: 2.0 }, 1.9, 2.1),
-        (Rule::SurelyBelow { limit: 2.0, sigmas: 2.0 }, 1.1, 1.3),
+        (Claim::Below(2.0), 1.9, 2.1),
+        (Claim::Above(2.0), 2.1, 1.9),
+        (Claim::Within { of: -1.0, by: 0.1 }, -1.09, -1.11),
+        (Claim::Factor { of: 4.0, factor: 2.0 }, 2.1, 1.9),
+        (Claim::Factor { of: 4.0, factor: 2.0 }, 7.9, 8.1),
+        (Claim::Factor { of: -4.0, factor: 2.0 }, -7.9, 7.9),
+        (Claim::Sigmas { of, sigmas: 2.0 }, 1.9, 2.1),
+        (Claim::SurelyBelow { limit: 2.0, sigmas: 2.0 }, 1.1, 1.3),
     ];
     for (rule, good, bad) in cases {
         let error = 0.4;
         assert!(rule.holds(good, error) && !rule.holds(bad, error), "{rule}");
         assert!(!rule.holds(f64::NAN, error), "{rule}");
     }
-    assert!(!Rule::Sigmas { of, sigmas: 2.0 }.holds(1.0, f64::NAN));
+    assert!(!Claim::Sigmas { of, sigmas: 2.0 }.holds(1.0, f64::NAN));
 }
 
 #[test]

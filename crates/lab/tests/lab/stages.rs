@@ -5,7 +5,7 @@ use minvel::{Device, Error};
 use minvel_lab::data::{Dataset, Request};
 use minvel_lab::experiment::Config;
 use minvel_lab::fitting;
-use minvel_lab::fitting::{FitRun, RunFolder, Summary};
+use minvel_lab::fitting::{FitRun, FitSummary, RunFolder};
 use minvel_lab::report::Versions;
 use minvel_testing::Scratch;
 use std::sync::Mutex;
@@ -60,7 +60,7 @@ fn config() -> Config {
     config
 }
 
-fn perform(data: &Dataset, folder: &RunFolder, watch: &Watch) -> Result<Summary, Error> {
+fn perform(data: &Dataset, folder: &RunFolder, watch: &Watch) -> Result<FitSummary, Error> {
     let fit = FitRun {
         dataset: data,
         config: &config(),

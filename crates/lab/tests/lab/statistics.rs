@@ -4,14 +4,14 @@ use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Device, Draw, Expr, Options, State};
 use minvel_lab::data::npz::Array;
 use minvel_lab::data::{intensities, npz};
-use minvel_lab::fid::{Features, Gathering, Normal, Scatter, Statistics};
+use minvel_lab::fid::{FeatureMap, Gathering, Normal, Scatter, Statistics};
 use minvel_testing::Scratch;
 use std::path::Path;
 
 /// A network whose features are the pixels.
 struct Plain;
 
-impl Features for Plain {
+impl FeatureMap for Plain {
     fn name(&self) -> &str {
         "plain"
     }

@@ -4,7 +4,7 @@
 use crate::memory;
 
 use minvel::Limits;
-use minvel_lab::data::{Options, Table};
+use minvel_lab::data::{Table, TableOptions};
 use minvel_testing::Scratch;
 use std::io::Write;
 
@@ -129,7 +129,7 @@ impl Hand {
     fn refusal(&self, scratch: &Scratch) -> String {
         let path = scratch.file("hand.parquet", self.bytes());
         Limits { bytes: 8 << 20 }.set();
-        let (outcome, peak) = memory::peak(|| Table::read(&path, &Options::default()));
+        let (outcome, peak) = memory::peak(|| Table::read(&path, &TableOptions::default()));
         assert!(peak < 32 << 20, "it took {} MB", peak >> 20);
         outcome.expect_err("it is damaged").to_string()
     }
@@ -151,7 +151,7 @@ fn a_sound_file_by_hand_is_read() {
         page: data(14, DELTA_LENGTH, [&[0x80, 1, 4, 2, 2, 2, 0, 0, 0, 0][..], b"abb"].concat()),
     };
     for (hand, cells) in [(plain, ["1.5", "-2"]), (packed, ["1.5", "-2"]), (texts, ["a", "bb"])] {
-        let table = Table::read(&scratch.file("hand.parquet", hand.bytes()), &Options::default()).unwrap();
+        let table = Table::read(&scratch.file("hand.parquet", hand.bytes()), &TableOptions::default()).unwrap();
         assert_eq!([table.columns[0].text(0), table.columns[0].text(1)], cells);
     }
 }
@@ -221,7 +221,7 @@ fn reading_leaves_the_hook_of_panics_alone() {
     let before = std::panic::take_hook();
     std::panic::set_hook(hook);
     let damaged = std::fs::read("tests/data_fixtures/damaged_list.parquet").unwrap();
-    drop(Table::read(&scratch.file("damaged.parquet", damaged), &Options::default()));
+    drop(Table::read(&scratch.file("damaged.parquet", damaged), &TableOptions::default()));
     let after = std::panic::take_hook();
     std::panic::set_hook(before);
     assert_eq!((&raw const *after).cast::<u8>() as usize, address);

@@ -7,7 +7,7 @@ use minvel::train::Checkpoint;
 use minvel::{Error, Limits, file};
 use minvel_lab::data::folder::{Folder, Framing, Pictures};
 use minvel_lab::data::npz::Npz;
-use minvel_lab::data::{Column, Options, Picture, Table, cifar, folder, idx, write_table};
+use minvel_lab::data::{Column, Picture, Table, TableOptions, cifar, folder, idx, write_table};
 use minvel_testing::Scratch;
 use std::io::Write;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn refusal<T>(read: impl FnOnce() -> Result<T, Error>) -> String {
 
 /// As [`refusal`], of a table.
 fn table(path: &Path) -> String {
-    refusal(|| Table::read(path, &Options::default()))
+    refusal(|| Table::read(path, &TableOptions::default()))
 }
 
 fn tells_limit_and_flag(message: &str, limit: &str) {

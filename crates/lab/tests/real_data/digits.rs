@@ -2,10 +2,10 @@
 
 use crate::support::grids::picture;
 use crate::support::needs::set;
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_lab::data::{Labelled, catalogue, mnist};
 use minvel_lab::fid::{Lenet, Schooling};
-use minvel_lab::plot::{Grid, Plot, Theme};
+use minvel_lab::plot::{ImageGrid, Plot, Theme};
 use minvel_testing::{Test, note, test};
 
 pub fn tests() -> Vec<Test> {
@@ -37,8 +37,9 @@ fn digits_can_be_looked_at() {
     let labels = &test.labels;
     let by_digit = |d: u8| (0..10_000).filter(move |i| labels[*i] == d).take(10);
     let images: Vec<u8> = (0..10).flat_map(by_digit).flat_map(|i| test.images.image(i).to_vec()).collect();
-    let grid = Grid::new([28, 28, 1], 10, images).titled("Digits to test with");
-    let plot = Plot::Grid(grid.beside((0..10).map(|d| format!("digit {d}"))).above((1..=10).map(|i| i.to_string())));
+    let grid = ImageGrid::new([28, 28, 1], 10, images).titled("Digits to test with");
+    let plot =
+        Plot::ImageGrid(grid.beside((0..10).map(|d| format!("digit {d}"))).above((1..=10).map(|i| i.to_string())));
     if let Ok(folder) = std::env::var("MINVEL_FIGURES") {
         std::fs::write(format!("{folder}/digits.png"), plot.png(2.0)).unwrap();
         std::fs::write(format!("{folder}/digits.svg"), plot.svg(Theme::Paper)).unwrap();
@@ -52,7 +53,7 @@ fn a_hundred_and_twenty_steps_learn_the_digits() {
     let learn = |steps: usize, turn: usize| {
         let mut part = train.part(0..2000 + steps * 64);
         part.labels.rotate_left(turn);
-        Lenet::train(&part, &test.part(0..2000), &schooling, &Desk::bare()).unwrap().origin
+        Lenet::train(&part, &test.part(0..2000), &schooling, &Context::bare()).unwrap().origin
     };
     let begun = std::time::Instant::now();
     let origin = learn(120, 0);

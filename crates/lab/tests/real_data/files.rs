@@ -3,7 +3,7 @@
 use crate::support::needs::set;
 use minvel::fit::leaked_share;
 use minvel_lab::data::catalogue::Known;
-use minvel_lab::data::{Dataset, Options, Request, Table, catalogue, locate};
+use minvel_lab::data::{Dataset, Request, Table, TableOptions, catalogue, locate};
 use minvel_testing::{Test, note, test};
 
 /// A file of places on Earth.
@@ -81,7 +81,7 @@ fn rna_is_seven_angles_beside_two_columns_of_text() {
 
 fn other_tables_are_read(name: &str, [rows, columns, numeric]: [usize; 3]) {
     let path = locate(name).unwrap();
-    let table = Table::read(&path, &Options::default()).unwrap();
+    let table = Table::read(&path, &TableOptions::default()).unwrap();
     let numbers = table.columns.iter().filter(|c| c.is_numeric()).count();
     assert_eq!((table.rows(), table.columns.len(), numbers), (rows, columns, numeric), "{name}");
 }

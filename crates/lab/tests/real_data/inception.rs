@@ -6,7 +6,7 @@
 use crate::support::needs::set;
 use minvel_engine::{Graph, Options};
 use minvel_lab::data::Picture;
-use minvel_lab::fid::{Features, Inception};
+use minvel_lab::fid::{FeatureMap, Inception};
 use minvel_testing::{Test, note, test};
 
 pub fn tests() -> Vec<Test> {

@@ -1,7 +1,7 @@
 //! Experiments with quick settings, run from beginning to end.
 
 use minvel::train::{Silent, Stop};
-use minvel_lab::experiment::{Bench, Config, Entry, Findings, Ledger, named};
+use minvel_lab::experiment::{Config, Entry, Findings, Journal, Runner, named};
 use minvel_lab::report::Row;
 
 /// The experiment of a name.
@@ -19,10 +19,10 @@ pub fn config(name: &str, changes: &[&str]) -> Config {
 /// What it finds, in a folder named after the test.
 pub fn run(of: &str, name: &str, config: &Config, threads: usize) -> Findings {
     let folder = minvel_testing::fresh(&format!("fit-{of}"));
-    let ledger = Ledger::open(&folder, &config.text()).expect("a folder can be made");
-    let mut bench = Bench::new(ledger, &Silent, Stop::default());
-    bench.threads = threads;
-    let findings = (entry(name).check)(config).expect("proper settings").run(&mut bench).expect("it runs");
+    let journal = Journal::open(&folder, &config.text()).expect("a folder can be made");
+    let mut runner = Runner::new(journal, &Silent, Stop::default());
+    runner.threads = threads;
+    let findings = (entry(name).check)(config).expect("proper settings").run(&mut runner).expect("it runs");
     std::fs::remove_dir_all(folder).expect("it was made");
     findings
 }

@@ -1,12 +1,12 @@
 //! What a plotted grid of images consists of.
 
 use minvel_lab::plot::Plot;
-use minvel_lab::plot::scene::{Picture, Shape};
+use minvel_lab::plot::scene::{Raster, Shape};
 
 /// Its only picture.
-pub fn picture(plot: &Plot) -> Picture {
+pub fn picture(plot: &Plot) -> Raster {
     let mut pictures = plot.scene().shapes.into_iter().filter_map(|shape| match shape {
-        Shape::Picture(picture) => Some(picture),
+        Shape::Raster(picture) => Some(picture),
         _ => None,
     });
     let only = pictures.next().expect("a grid is a picture");

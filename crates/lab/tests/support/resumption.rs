@@ -3,7 +3,7 @@
 
 use minvel::train::{Observer, Silent, Stop};
 use minvel::{Device, Error};
-use minvel_lab::experiment::{Bench, Config, Ledger, find};
+use minvel_lab::experiment::{Config, Journal, Runner, find};
 use minvel_lab::report::{Report, Versions};
 use minvel_testing::Scratch;
 use std::path::Path;
@@ -27,9 +27,9 @@ pub fn perform(
     observer: &dyn Observer,
     stop: Stop,
 ) -> Result<Report, Error> {
-    let mut bench = Bench::new(Ledger::open(folder, name).unwrap(), observer, stop);
-    (bench.threads, bench.save_every, bench.device) = (1, Duration::ZERO, Device::Cpu);
-    find(name).unwrap().perform(config, &mut bench, Versions::default(), "unknown")
+    let mut runner = Runner::new(Journal::open(folder, name).unwrap(), observer, stop);
+    (runner.threads, runner.save_every, runner.device) = (1, Duration::ZERO, Device::Cpu);
+    find(name).unwrap().perform(config, &mut runner, Versions::default(), "unknown")
 }
 
 /// Asks to stop at a certain moment, counted in steps and units.

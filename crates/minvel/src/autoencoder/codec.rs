@@ -6,9 +6,9 @@
 //! [`Codec::encode`] give for the seed of its [`ModelCard`].
 //! **Error.** Rounding to bytes. **Checked by** tests/codec.rs, crates/cli/tests/codes.rs.
 
-use super::{Autoencoder, Learning, Settings, Views};
+use super::{Autoencoder, AutoencoderSettings, Learning, Views};
 use crate::Error;
-use crate::train::{Checkpoint, Desk};
+use crate::train::{Checkpoint, Context};
 use minvel_engine::State;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct ModelCard {
     /// Version of minvel that trained it.
     pub version: String,
     /// How it is made and was trained.
-    pub settings: Settings,
+    pub settings: AutoencoderSettings,
     /// Height, width and channels of an image.
     pub image: [usize; 3],
     /// Side of the square that is cut out of the middle of a picture before it is scaled to that size; without it, the largest.
@@ -67,7 +67,7 @@ impl Codec {
             Err(_) => error,
         })?;
         let old = |error: Error| {
-            let what = match file.note::<Settings>(path) {
+            let what = match file.note::<AutoencoderSettings>(path) {
                 Ok(_) => "was written by an older version of minvel, without the image size: train it again",
                 Err(_) => return Error::content(path, format!("is not a trained auto-encoder ({error})")),
             };
@@ -122,9 +122,9 @@ impl Codec {
     }
 
     /// Codes of images in bytes, `[count, m]`; an error if a mean is asked for that is not known.
-    pub fn encode(&mut self, images: &[u8], reading: Reading, seed: u64, desk: &Desk) -> Result<Vec<f32>, Error> {
+    pub fn encode(&mut self, images: &[u8], reading: Reading, seed: u64, context: &Context) -> Result<Vec<f32>, Error> {
         let shown = self.model.decoder.likelihood.shown(images, seed);
-        let views = Views { model: &self.model, options: desk.options(1), seed };
+        let views = Views { model: &self.model, options: context.options(1), seed };
         match reading {
             Reading::Draw(number) => Ok(views.draws(&mut self.state, &shown, number)?),
             Reading::Mean => Ok(views.means(&mut self.state, &shown).ok_or_else(|| {
@@ -134,22 +134,28 @@ impl Codec {
     }
 
     /// Images of codes `[count, m]`, in bytes.
-    pub fn decode(&mut self, codes: &[f32], desk: &Desk) -> Result<Vec<u8>, Error> {
+    pub fn decode(&mut self, codes: &[f32], context: &Context) -> Result<Vec<u8>, Error> {
         let count = codes.len() / self.model.latent.ambient();
-        let views = Views { model: &self.model, options: desk.options(1), seed: 0 };
+        let views = Views { model: &self.model, options: context.options(1), seed: 0 };
         Ok(bytes(&views.decoded(&mut self.state, codes, count)?))
     }
 
     /// New images, in bytes: mean pixels of codes of the prior.
-    pub fn sample(&mut self, count: usize, seed: u64, desk: &Desk) -> Result<Vec<u8>, Error> {
-        let views = Views { model: &self.model, options: desk.options(1), seed };
+    pub fn sample(&mut self, count: usize, seed: u64, context: &Context) -> Result<Vec<u8>, Error> {
+        let views = Views { model: &self.model, options: context.options(1), seed };
         Ok(bytes(&views.samples(&mut self.state, count)?))
     }
 
     /// Images along geodesics between the codes of pairs of images, so many points on each path with both ends.
-    pub fn paths(&mut self, [from, to]: [&[u8]; 2], points: usize, seed: u64, desk: &Desk) -> Result<Vec<u8>, Error> {
+    pub fn paths(
+        &mut self,
+        [from, to]: [&[u8]; 2],
+        points: usize,
+        seed: u64,
+        context: &Context,
+    ) -> Result<Vec<u8>, Error> {
         let [from, to] = [from, to].map(|images| self.model.decoder.likelihood.shown(images, seed));
-        let views = Views { model: &self.model, options: desk.options(1), seed };
+        let views = Views { model: &self.model, options: context.options(1), seed };
         Ok(bytes(&views.paths(&mut self.state, &from, &to, points)?))
     }
 

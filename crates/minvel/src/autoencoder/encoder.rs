@@ -71,7 +71,7 @@ impl Encoder {
             Posterior::Gaussian => gaussian(head(0), head(1).softplus(), stream),
             Posterior::VonMisesFisher { gradient } => {
                 let (mean, kappa) = (self.latent.land(head(0)), 1.0 + head(1).softplus().at(-1, 0));
-                let law = vmf::Posterior { coordinates: self.latent.ambient(), gradient };
+                let law = vmf::VmfPosterior { coordinates: self.latent.ambient(), gradient };
                 let at = law.sample(mean, kappa, stream);
                 Code { at, law: Some((law.divergence(kappa), law.log_prob(mean, kappa, at))) }
             }

@@ -4,7 +4,7 @@
 //! averaged: E log p̂(x) ≤ log p(x). For an explicit posterior also the bound log mean_k p(x|z_k)p(z_k)/q(z_k|x).
 //! **Source.** docs/math §4.6; wu2017decoder, neal2001ais, burda2016iwae.
 //! **Conventions.** Chains of an image are successive rows; the step size is shared by all chains of a program, that is by
-//! a group of images, and starts anew with each group. What is known is kept at the desk after each group.
+//! a group of images, and starts anew with each group. What is known is kept at the context after each group.
 //! **Error.** Below log p(x) on average, by about half the variance of the log weights over the number of chains.
 //! **Checked by** tests/autoencoder_facts.rs (a decoder whose likelihood is known), tests/sampler_facts.rs (F47–F50).
 
@@ -14,8 +14,8 @@ use crate::Error;
 use crate::energy::von_mises_fisher::Reparameterisation;
 use crate::estimate::log_mean_exp;
 use crate::manifold::{Manifold, Space};
-use crate::sampler::{Annealing, ChartLaw, Metropolis, Schedule};
-use crate::train::{Checkpoint, Desk, Scalar};
+use crate::sampler::{Annealing, AnnealingSchedule, ChartLaw, Metropolis};
+use crate::train::{Checkpoint, Context, Scalar};
 use minvel_engine::{Clock, Graph, State};
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Evidence {
     pub fn on(latent: &Arc<dyn Manifold>, temperatures: usize, chains: usize, group: usize) -> Self {
         let flat = matches!(latent.spaces().as_deref(), Some([Space::Euclidean(_)]));
         let annealing = if flat { Annealing::hamiltonian(latent.clone()) } else { Annealing::langevin(latent.clone()) };
-        let schedule = Schedule::Sigmoid { count: temperatures };
+        let schedule = AnnealingSchedule::Sigmoid { count: temperatures };
         Evidence { annealing: Annealing { schedule, ..annealing }, chains, group }
     }
 
@@ -53,7 +53,7 @@ impl Evidence {
         state: &State<T>,
         images: &[T],
         seed: u64,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Vec<Vec<f64>>, Error> {
         let (pixels, replicas) = (model.decoder.pixels(), state.replicas());
         let count = images.len() / pixels;
@@ -63,11 +63,11 @@ impl Evidence {
         let index: Vec<f64> = (0..group * self.chains).map(|row| (row / self.chains) as f64).collect();
         let x = model.decoder.likelihood.pixels(shown.gather(g.table(&index, [index.len()]).distribute()));
         let extra = |z| -model.decoder.log_prob(x, z);
-        let mut annealed = self.annealing.compile::<T>(&g, &extra, index.len(), &desk.options(replicas))?;
-        let mut found = Found::resumed(replicas, count, desk)?;
-        desk.begin("evidence", count as u64, found.done.min(count) as u64);
+        let mut annealed = self.annealing.compile::<T>(&g, &extra, index.len(), &context.options(replicas))?;
+        let mut found = Found::resumed(replicas, count, context)?;
+        context.begin("evidence", count as u64, found.done.min(count) as u64);
         for (number, first) in (0..count).step_by(group).enumerate().skip(found.done.div_ceil(group)) {
-            desk.go_on()?;
+            context.go_on()?;
             // The last group may be short of images: it is filled up with those before it, which were counted.
             let from = first.min(count - group);
             let own = &images[from * pixels..][..group * pixels];
@@ -77,10 +77,10 @@ impl Evidence {
                 found.values[replica].extend(each.skip(first - from));
             }
             found.done = (first + group).min(count);
-            found.keep(count, desk)?;
-            desk.advance(found.done as u64, "");
+            found.keep(count, context)?;
+            context.advance(found.done as u64, "");
         }
-        desk.end();
+        context.end();
         Ok(found.values)
     }
 }
@@ -93,17 +93,17 @@ struct Found {
     done: usize,
 }
 
-/// Name of the file at the desk, and of what is in it.
+/// Name of the file at the context, and of what is in it.
 const NAME: &str = "evidence";
 
 impl Found {
-    /// What the desk has, or nothing.
-    fn resumed(replicas: usize, count: usize, desk: &Desk) -> Result<Self, Error> {
+    /// What the context has, or nothing.
+    fn resumed(replicas: usize, count: usize, context: &Context) -> Result<Self, Error> {
         let mut found = Found { values: vec![vec![]; replicas], done: 0 };
-        let Some(path) = desk.checkpoint(NAME) else { return Ok(found) };
+        let Some(path) = context.checkpoint(NAME) else { return Ok(found) };
         let Some(kept) = Checkpoint::<f64>::read_if_there(&path)? else { return Ok(found) };
-        kept.belongs_to(&path, &desk.purpose(NAME), &found.state(count))?;
-        desk.resumed(kept.note(&path)?);
+        kept.belongs_to(&path, &context.purpose(NAME), &found.state(count))?;
+        context.resumed(kept.note(&path)?);
         found.done = kept.step as usize;
         let all = kept.state.get(NAME).expect("it belongs to this");
         found.values = all.chunks(count).map(|own| own[..found.done].to_vec()).collect();
@@ -119,10 +119,10 @@ impl Found {
         state
     }
 
-    fn keep(&self, count: usize, desk: &Desk) -> Result<(), Error> {
-        let Some(path) = desk.checkpoint(NAME) else { return Ok(()) };
-        let (state, seconds) = (self.state(count), desk.seconds());
-        Checkpoint::new(state, self.done as u32, &desk.purpose(NAME), &seconds).write(&path)
+    fn keep(&self, count: usize, context: &Context) -> Result<(), Error> {
+        let Some(path) = context.checkpoint(NAME) else { return Ok(()) };
+        let (state, seconds) = (self.state(count), context.seconds());
+        Checkpoint::new(state, self.done as u32, &context.purpose(NAME), &seconds).write(&path)
     }
 }
 
@@ -144,7 +144,7 @@ impl ImportanceBound {
         state: &State<T>,
         images: &[T],
         seed: u64,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Option<Vec<Vec<f64>>>, Error> {
         if model.encoder.posterior == (Posterior::VonMisesFisher { gradient: Reparameterisation::Official }) {
             return Ok(None);
@@ -157,16 +157,16 @@ impl ImportanceBound {
         let code = model.encoder.encode(x, outside("importance"));
         let Some((_, log_q)) = code.law else { return Ok(None) };
         let log_weight = model.decoder.log_prob(x, code.at) - model.latent.base_energy(code.at) - log_q;
-        let mut program = g.try_compile::<T>(&[log_weight], &[], &desk.options(replicas))?;
+        let mut program = g.try_compile::<T>(&[log_weight], &[], &context.options(replicas))?;
         let mut found = vec![Vec::with_capacity(count); replicas];
-        desk.begin("importance", count as u64, 0);
+        context.begin("importance", count as u64, 0);
         let mut state = state.clone();
         for first in (0..count).step_by(group) {
             let from = first.min(count - group);
             let own = &images[from * pixels..][..group * pixels];
             let mut weights = vec![Vec::with_capacity(self.codes); replicas * group];
             for step in 0..self.codes as u32 {
-                desk.go_on()?;
+                context.go_on()?;
                 program.try_run(&mut state, &[("images", own)], Clock { seed: seed + first as u64, step })?;
                 for (all, &w) in weights.iter_mut().zip(program.try_output(0)?) {
                     all.push(w.to_f64());
@@ -175,9 +175,9 @@ impl ImportanceBound {
             for (replica, all) in weights.chunks(group).enumerate() {
                 found[replica].extend(all.iter().skip(first - from).map(|w| log_mean_exp(w).mean));
             }
-            desk.advance((first + group).min(count) as u64, "");
+            context.advance((first + group).min(count) as u64, "");
         }
-        desk.end();
+        context.end();
         Ok(Some(found))
     }
 }

@@ -39,7 +39,7 @@ pub struct Learning {
 }
 
 /// One step as expressions.
-pub struct Lesson<'g> {
+pub struct LearningStep<'g> {
     /// Loss of the auto-encoder, its reconstruction part, its pull, and the loss of what pulls (0 if nothing is learnt).
     pub outputs: [Expr<'g>; 4],
     updates: [Updates<'g>; 2],
@@ -79,7 +79,7 @@ impl Learning {
 
     /// The step, on images `[count, pixels]`: an input of intensities, or of bytes
     /// ([`Graph::input_bytes`](minvel_engine::Graph::input_bytes)).
-    pub fn step<'g>(&self, images: Expr<'g>) -> Lesson<'g> {
+    pub fn step<'g>(&self, images: Expr<'g>) -> LearningStep<'g> {
         let (g, model) = (images.graph(), &self.model);
         let x = self.batch(images);
         let code = model.encoder.encode(x, CODES);
@@ -106,7 +106,7 @@ impl Learning {
             }
             Match::Divergence => (zero, none),
         };
-        Lesson { outputs: [loss, reconstruction, pull, matching], updates: [coded, learnt], following }
+        LearningStep { outputs: [loss, reconstruction, pull, matching], updates: [coded, learnt], following }
     }
 
     /// Start values of all parameters and followers.
@@ -117,7 +117,7 @@ impl Learning {
     }
 }
 
-impl<'g> Lesson<'g> {
+impl<'g> LearningStep<'g> {
     /// All updates.
     pub fn updates(&self) -> Vec<(Expr<'g>, Expr<'g>)> {
         self.updates.iter().flat_map(|u| &u.updates).chain(&self.following).copied().collect()

@@ -3,7 +3,7 @@
 use super::{Architecture, Autoencoder, Learning, Likelihood, Match, Posterior};
 use crate::energy::von_mises_fisher::Reparameterisation;
 use crate::energy::{Conditional, Head, Mlp};
-use crate::flow::{Blend, Flow, Form, Langevin, RiemannianLangevin, Stein};
+use crate::flow::{Blend, Flow, FlowForm, Langevin, RiemannianLangevin, Stein};
 use crate::manifold::Manifold;
 use crate::matching::{Adversarial, Discrepancy, Velocity};
 use crate::network::{Activation, latent_features};
@@ -13,10 +13,10 @@ use minvel_engine::optim::Optimiser;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Settings of one auto-encoder.
+/// AutoencoderSettings of one auto-encoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct AutoencoderSettings {
     /// Manifold of the codes, as `sphere:8`.
     pub latent: String,
     /// `point`, `implicit` or `explicit`.
@@ -70,7 +70,7 @@ const SCALE: f64 = 0.5e-3;
 /// What the paper's code multiplies MMD² by, beside λ.
 const DISCREPANCY: f64 = 100.0;
 
-impl Settings {
+impl AutoencoderSettings {
     /// The learning of images of `[height, width, channels]`; an error names the setting.
     pub fn learning(&self, image: [usize; 3]) -> Result<Learning, Error> {
         let refuse = |key: &str, why: String| Error::config(format!("`{key}`: {why}"));
@@ -191,8 +191,8 @@ impl Settings {
         match self.matching.flow.as_str() {
             // On Rⁿ the same step, but with N = |∇E|² of the adaptive step (docs/math §1.6), where a chart has |drift|².
             "chart" | "geodesic" if flat => Ok(Arc::new(Langevin)),
-            "chart" => Ok(on(Form::Chart)),
-            "geodesic" => Ok(on(Form::Geodesic)),
+            "chart" => Ok(on(FlowForm::Chart)),
+            "geodesic" => Ok(on(FlowForm::Geodesic)),
             "spos" if flat => Ok(Arc::new(Blend::convex(0.5, Stein::default()))),
             "spos" => Err(Error::config("`matching.flow`: spos needs a Euclidean latent space: use chart or geodesic")),
             other => {

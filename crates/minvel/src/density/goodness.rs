@@ -14,7 +14,7 @@
 //! little of what is far out. **Checked by** tests/goodness.rs.
 
 use crate::manifold::Space;
-use crate::train::Desk;
+use crate::train::Context;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Draw, Key, Stream};
 
@@ -198,13 +198,13 @@ impl SteinKernel {
 /// Tests whether the points are a sample of the density with the given scores.
 ///
 /// `points` and `scores` are row-major, in the coordinates of the manifold; scores are Riemannian gradients of log p.
-/// An error where a score is not finite, fewer than two points are given, or the desk is asked to stop.
+/// An error where a score is not finite, fewer than two points are given, or the context is asked to stop.
 pub fn goodness_of_fit(
     manifold: &dyn Manifold,
     points: &[f64],
     scores: &[f64],
     plan: &TestPlan,
-    desk: &Desk,
+    context: &Context,
 ) -> Result<Goodness, Error> {
     let m = manifold.ambient();
     assert!(points.len() == scores.len() && points.len().is_multiple_of(m), "each point of {m} numbers has a score");
@@ -220,14 +220,14 @@ pub fn goodness_of_fit(
     let kernel = SteinKernel::by_medians(manifold, &used)?;
     let all: Vec<SteinPoint> = chosen.iter().map(|i| kernel.point(&row(points, *i), &row(scores, *i))).collect();
     let n = all.len();
-    let gram = crate::density::by_rows(n, n, desk, |first, rows| {
+    let gram = crate::density::by_rows(n, n, context, |first, rows| {
         for (i, row) in (first..).zip(rows.chunks_mut(n)) {
             row.iter_mut().enumerate().filter(|(j, _)| *j != i).for_each(|(j, h)| *h = kernel.value(&all[i], &all[j]));
         }
     })?;
     let pairs = (n * (n - 1)) as f64;
     let statistic = gram.iter().sum::<f64>() / pairs;
-    let resampled = crate::density::by_rows(plan.resamples, 1, desk, |first, out| {
+    let resampled = crate::density::by_rows(plan.resamples, 1, context, |first, out| {
         for (b, out) in (first..).zip(out) {
             let stream = Stream::new(Key::new(plan.seed, b as u32), SIGNS);
             let signs: Vec<f64> = stream.samples(Draw::Rademacher).take(n).collect();

@@ -12,7 +12,7 @@ use super::cloud::{Cloud, exp_below_zero, largest, sum_of_exponentials};
 use super::natural::{LEAST, MOST};
 use super::{Bump, Density, blend, by_rows, rows, share};
 use crate::Error;
-use crate::train::Desk;
+use crate::train::Context;
 use minvel_engine::random::{Key, Stream};
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ impl Default for Search {
 
 /// A bandwidth and what was found on the way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bandwidth {
+pub struct BandwidthSearch {
     /// κ.
     pub kappa: f64,
     /// The mean held-out log density at κ.
@@ -109,10 +109,10 @@ impl KernelDensity {
         &self,
         queries: &Cloud,
         without: impl Fn(usize) -> Range<usize> + Sync,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Vec<f64>, Error> {
         let log_normaliser = self.bump.log_normaliser(self.kappa);
-        by_rows(queries.count, 1, desk, |first, out| {
+        by_rows(queries.count, 1, context, |first, out| {
             let mut statistics = vec![0.0; self.cloud.count];
             for (i, out) in (first..).zip(out) {
                 let hidden = without(i);
@@ -125,9 +125,9 @@ impl KernelDensity {
     }
 
     /// log p₋ᵢ(c_i): each centre under the density of all others.
-    pub fn leave_one_out(&self, desk: &Desk) -> Result<Vec<f64>, Error> {
+    pub fn leave_one_out(&self, context: &Context) -> Result<Vec<f64>, Error> {
         assert!(self.cloud.count > 1, "leaving one out needs two centres");
-        self.log_densities(&self.cloud, |i| i..i + 1, desk)
+        self.log_densities(&self.cloud, |i| i..i + 1, context)
     }
 
     /// The density of the training points whose κ has the largest log-likelihood on the validation points, or where there
@@ -137,8 +137,8 @@ impl KernelDensity {
         train: &[f64],
         validation: Option<&[f64]>,
         search: &Search,
-        desk: &Desk,
-    ) -> Result<(KernelDensity, Bandwidth), Error> {
+        context: &Context,
+    ) -> Result<(KernelDensity, BandwidthSearch), Error> {
         let count = rows(train, bump.ambient());
         assert!(count > 1, "a bandwidth needs two points");
         let (points, folds) = folded(train, bump.ambient(), search);
@@ -146,8 +146,8 @@ impl KernelDensity {
         let mut density =
             KernelDensity::new(bump, if validation.is_some() { train } else { &points }, 1.0, search.uniform);
         let bandwidth = match validation.map(|v| density.bump.cloud(v)) {
-            Some(queries) => density.clone().best(&queries, |_| 0..0, desk)?,
-            None => density.clone().best(&density.cloud, fold, desk)?,
+            Some(queries) => density.clone().best(&queries, |_| 0..0, context)?,
+            None => density.clone().best(&density.cloud, fold, context)?,
         };
         density.kappa = bandwidth.kappa;
         Ok((density, bandwidth))
@@ -158,7 +158,12 @@ impl KernelDensity {
     ///
     /// Kernels are no narrower than 1.5 times the median distance to the nearest other point, over √n: few points would
     /// now and then ask for needles.
-    pub fn left_out(bump: Bump, points: &[f64], uniform: f64, desk: &Desk) -> Result<(KernelDensity, Vec<f64>), Error> {
+    pub fn left_out(
+        bump: Bump,
+        points: &[f64],
+        uniform: f64,
+        context: &Context,
+    ) -> Result<(KernelDensity, Vec<f64>), Error> {
         let m = bump.ambient();
         let bits = |i: &usize| points[i * m..][..m].iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>();
         let mut order: Vec<usize> = (0..rows(points, m)).collect();
@@ -174,9 +179,9 @@ impl KernelDensity {
         let group = |i: usize| groups[groups.partition_point(|g| g.end <= i)].clone();
         let sorted: Vec<f64> = order.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
         let mut density = KernelDensity::new(bump, &sorted, 1.0, uniform);
-        let best = density.clone().best(&density.cloud, group, desk)?.kappa;
+        let best = density.clone().best(&density.cloud, group, context)?.kappa;
         density.kappa = best.min(density.sharpest(&groups));
-        let logs = density.log_densities(&density.cloud, group, desk)?;
+        let logs = density.log_densities(&density.cloud, group, context)?;
         let mut held_out = vec![0.0; logs.len()];
         order.iter().zip(&logs).for_each(|(&i, log)| held_out[i] = *log);
         Ok((density, held_out))
@@ -198,10 +203,10 @@ impl KernelDensity {
         &mut self,
         queries: &Cloud,
         without: impl Fn(usize) -> Range<usize> + Sync + Copy,
-        desk: &Desk,
-    ) -> Result<Bandwidth, Error> {
+        context: &Context,
+    ) -> Result<BandwidthSearch, Error> {
         let least = self.least(queries, without);
-        let mut tried = self.doublings(queries, without, least, desk)?;
+        let mut tried = self.doublings(queries, without, least, context)?;
         let best =
             |tried: &[(f64, f64)]| (0..tried.len()).max_by(|a, b| tried[*a].1.total_cmp(&tried[*b].1)).unwrap_or(0);
         let top = best(&tried);
@@ -209,7 +214,7 @@ impl KernelDensity {
         if !at_edge {
             let mut value = |log_kappa: f64| {
                 self.kappa = log_kappa.exp();
-                let all = self.log_densities(queries, without, desk)?;
+                let all = self.log_densities(queries, without, context)?;
                 let mean = all.iter().sum::<f64>() / all.len() as f64;
                 tried.push((self.kappa, mean));
                 Ok(mean)
@@ -219,7 +224,7 @@ impl KernelDensity {
             tried.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         let (kappa, log_density) = tried[best(&tried)];
-        Ok(Bandwidth { kappa, log_density, at_edge, tried })
+        Ok(BandwidthSearch { kappa, log_density, at_edge, tried })
     }
 
     /// An eighth of 1/(mean of −t over some pairs).
@@ -246,12 +251,12 @@ impl KernelDensity {
         queries: &Cloud,
         without: impl Fn(usize) -> Range<usize> + Sync,
         least: f64,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Vec<(f64, f64)>, Error> {
         let most = MOST / self.bump.scales().iter().fold(0.0f64, |a, s| a.max(*s));
         let kappas: Vec<f64> = (0..LEVELS).map(|k| least * 2f64.powi(k as i32)).filter(|k| *k <= most).collect();
         let normalisers: Vec<f64> = kappas.iter().map(|k| self.bump.log_normaliser(*k)).collect();
-        let all = by_rows(queries.count, kappas.len(), desk, |first, out| {
+        let all = by_rows(queries.count, kappas.len(), context, |first, out| {
             let mut statistics = vec![0.0; self.cloud.count];
             for (i, out) in (first..).zip(out.chunks_mut(kappas.len())) {
                 let hidden = without(i);
@@ -273,8 +278,8 @@ impl Density for KernelDensity {
         "kernel density"
     }
 
-    fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
-        self.log_densities(&self.bump.cloud(points), |_| 0..0, desk)
+    fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        self.log_densities(&self.bump.cloud(points), |_| 0..0, context)
     }
 }
 

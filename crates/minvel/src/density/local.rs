@@ -21,7 +21,7 @@ mod work;
 
 pub use kernels::{Family, Kind, LocalKernels};
 
-use crate::train::{Desk, Fingerprint, lists};
+use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use folds::Folds;
 use neighbours::Neighbours;
@@ -75,19 +75,19 @@ const NEGLIGIBLE: f64 = 1e-3;
 const LEAST_UNIFORM: f64 = 1e-4;
 
 impl LocalSettings {
-    /// The density of points of a manifold whose model spaces are known; from the desk's checkpoint if there is one.
+    /// The density of points of a manifold whose model spaces are known; from the context's checkpoint if there is one.
     pub fn fit(
         &self,
         manifold: &dyn Manifold,
         points: &[f64],
         seed: u64,
-        desk: &Desk,
+        context: &Context,
         with_derivative: bool,
     ) -> Result<LocalFit, Error> {
         let inputs = inputs(self, points, seed).and(&[f64::from(with_derivative)]);
-        let (lists, families) = desk.kept("kernels", inputs, || {
+        let (lists, families) = context.kept("kernels", inputs, || {
             let LocalFit { density, held_out, derivative } =
-                self.made(manifold, points, seed, desk, with_derivative)?;
+                self.made(manifold, points, seed, context, with_derivative)?;
             let tensors = density.tensors();
             let tensors = tensors.iter().map(|(name, values)| (name.as_str(), *values));
             let more = [("held-out", held_out.as_slice()), ("derivative", derivative.as_slice())];
@@ -104,46 +104,46 @@ impl LocalSettings {
         manifold: &dyn Manifold,
         points: &[f64],
         seed: u64,
-        desk: &Desk,
+        context: &Context,
         with_derivative: bool,
     ) -> Result<LocalFit, Error> {
         let (m, rows) = (manifold.ambient(), points.len() / manifold.ambient());
         assert!(rows <= self.centres, "local kernels: more points than centres; choose some of them");
-        let kit = Kit::new(self, manifold, points, desk)?;
+        let kit = Kit::new(self, manifold, points, context)?;
         let folds = Folds::new(points, m, self.folds, seed);
         let own = |inside: &[usize]| inside.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect::<Vec<f64>>();
         let part = |fold: usize| {
             let (inside, others) = folds.parts(fold);
-            Ok((inside, kit.build(&others, &|i| folds.of(i) == fold, desk)?))
+            Ok((inside, kit.build(&others, &|i| folds.of(i) == fold, context)?))
         };
         let parts: Vec<(Vec<usize>, LocalKernels)> = (0..self.folds).map(part).collect::<Result<_, Error>>()?;
 
-        let shares = desk.kept("shares", inputs(self, points, seed), || {
+        let shares = context.kept("shares", inputs(self, points, seed), || {
             let count = parts[0].1.families.len();
             let mut logs = vec![0.0; rows * count];
-            desk.stage("kernels", rows, "rows", || {
+            context.stage("kernels", rows, "rows", || {
                 parts.iter().try_for_each(|(inside, density)| {
-                    let values = density.log_families(&own(inside), desk)?;
+                    let values = density.log_families(&own(inside), context)?;
                     for (row, &i) in values.chunks(count).zip(inside) {
                         logs[i * count..][..count].copy_from_slice(row);
                     }
                     Ok(())
                 })
             })?;
-            let shares = shares(&logs, count, kit.blank.log_volume().is_some(), desk)?;
+            let shares = shares(&logs, count, kit.blank.log_volume().is_some(), context)?;
             Ok((lists([("shares", shares.as_slice())]), ()))
         })?;
         let shares = shares.0.get("shares").expect("kept under this name");
         let all: Vec<usize> = (0..rows).collect();
-        let density = kit.build(&all, &|_| false, desk)?.with_shares(shares);
+        let density = kit.build(&all, &|_| false, context)?.with_shares(shares);
         let mut held_out = vec![0.0; rows];
         let mut derivative = vec![0.0; if with_derivative { points.len() } else { 0 }];
-        desk.stage("folds", rows, "rows", || {
+        context.stage("folds", rows, "rows", || {
             for (inside, part) in parts {
                 let (part, own) = (part.with_shares(shares), own(&inside));
                 let (logs, slopes) = match with_derivative {
-                    true => part.with_derivative(&own, desk)?,
-                    false => (part.log_density_of(&own, desk)?, vec![]),
+                    true => part.with_derivative(&own, context)?,
+                    false => (part.log_density_of(&own, context)?, vec![]),
                 };
                 inside.iter().zip(logs).for_each(|(&i, log)| held_out[i] = log);
                 for (row, &i) in slopes.chunks(m).zip(&inside) {
@@ -190,7 +190,7 @@ impl<'a> Kit<'a> {
         settings: &'a LocalSettings,
         manifold: &dyn Manifold,
         points: &'a [f64],
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Self, Error> {
         let blank = LocalKernels::blank(manifold);
         let counts: Vec<usize> =
@@ -198,7 +198,7 @@ impl<'a> Kit<'a> {
         let longest = counts.iter().copied().max().unwrap_or(1);
         let rows = points.len() / manifold.ambient();
         let neighbours =
-            desk.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, desk))?;
+            context.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, context))?;
         let widths = settings.widths_of(&blank, &neighbours);
         Ok(Kit { settings, points, blank, neighbours, counts, widths })
     }
@@ -208,7 +208,7 @@ impl<'a> Kit<'a> {
         &self,
         of: &[usize],
         outside: &(dyn Fn(usize) -> bool + Sync),
-        desk: &Desk,
+        context: &Context,
     ) -> Result<LocalKernels, Error> {
         let LocalSettings { factors, shrinkage, .. } = self.settings;
         // The largest factor must not take a kernel over the cut locus.
@@ -216,7 +216,7 @@ impl<'a> Kit<'a> {
         let of = &together(self.points, self.blank.ambient(), of.to_vec());
         let mut density = self.blank.with_centres(self.points, of);
         for &count in &self.counts {
-            density.add_shape(self.points, of, &self.neighbours, count, *shrinkage, widest, outside, desk)?;
+            density.add_shape(self.points, of, &self.neighbours, count, *shrinkage, widest, outside, context)?;
         }
         density.families = families(&density, &self.widths, self.counts.len(), factors);
         Ok(density.bounded())
@@ -264,7 +264,7 @@ fn families(density: &LocalKernels, widths: &[f64], shapes: usize, factors: &[f6
 }
 
 /// The shares that maximise Σ_rows log Σ_s π_s e^{logs}, by EM from equal ones; the uniform law, if any, is the first.
-fn shares(logs: &[f64], count: usize, uniform_first: bool, desk: &Desk) -> Result<Vec<f64>, Error> {
+fn shares(logs: &[f64], count: usize, uniform_first: bool, context: &Context) -> Result<Vec<f64>, Error> {
     const ROUNDS: usize = 300;
     let rows = logs.len() / count;
     let likelihoods: Vec<f64> = logs
@@ -276,7 +276,7 @@ fn shares(logs: &[f64], count: usize, uniform_first: bool, desk: &Desk) -> Resul
         .collect();
     let mut shares = vec![1.0 / count as f64; count];
     for _ in 0..ROUNDS {
-        desk.go_on()?;
+        context.go_on()?;
         let mut next = vec![0.0; count];
         for row in likelihoods.chunks(count) {
             let total: f64 = row.iter().zip(&shares).map(|(l, s)| l * s).sum();

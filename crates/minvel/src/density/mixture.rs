@@ -11,7 +11,7 @@ use super::cloud::exp_below_zero;
 use super::family::Natural;
 use super::{Bump, Density, blend, by_rows, draw, rows, share};
 use crate::manifold::Space;
-use crate::train::Desk;
+use crate::train::Context;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 
@@ -201,12 +201,12 @@ impl<'a> Task<'a> {
     }
 
     /// Σ r and Σ r T under a guess, and the mean log-likelihood.
-    fn expected(&self, guess: &Guess, desk: &Desk) -> Result<(Vec<f64>, f64), Error> {
+    fn expected(&self, guess: &Guess, context: &Context) -> Result<(Vec<f64>, f64), Error> {
         let k = guess.constants.len();
         let length = (1 + self.width) * k + 1;
         // Sums of so many points each, whatever the threads, so that rounding does not depend on them.
         const EACH: usize = 256;
-        let all = by_rows(self.count.div_ceil(EACH), length, desk, |first, parts| {
+        let all = by_rows(self.count.div_ceil(EACH), length, context, |first, parts| {
             let mut shares = vec![0.0; k];
             for (part, sums) in (first..).zip(parts.chunks_mut(length)) {
                 for i in part * EACH..((part + 1) * EACH).min(self.count) {
@@ -226,20 +226,20 @@ impl<'a> Task<'a> {
     }
 
     /// The best of several starts.
-    fn solve(&self, components: usize, search: &MixtureSearch, desk: &Desk) -> Result<Guess, Error> {
+    fn solve(&self, components: usize, search: &MixtureSearch, context: &Context) -> Result<Guess, Error> {
         let run = |start: usize| {
             let mut stream = Stream::new(Key::new(search.seed, start as u32), 0x4D49_5800 + components as u32);
             let mut guess = self.maximised(&self.start(components, &mut stream), components);
             let mut before = f64::NEG_INFINITY;
             for _ in 0..search.rounds {
-                let (sums, likelihood) = self.expected(&guess, desk)?;
+                let (sums, likelihood) = self.expected(&guess, context)?;
                 guess = self.maximised(&sums, components);
                 if likelihood - before < ENOUGH {
                     break;
                 }
                 before = likelihood;
             }
-            let likelihood = self.expected(&guess, desk)?.1;
+            let likelihood = self.expected(&guess, context)?.1;
             Ok((guess, likelihood))
         };
         let starts = if components == 1 { 1 } else { search.starts.max(1) };
@@ -261,13 +261,13 @@ impl Mixture {
         points: &[f64],
         components: usize,
         search: &MixtureSearch,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Self, Error> {
         let bump = Bump::new(manifold)?;
         assert!(components > 0 && rows(points, bump.ambient()) > 0, "a mixture needs components and points");
         let standard = Standard::of(&bump, points);
         let task = Task::new(&bump, standard.apply(points));
-        let guess = task.solve(components, search, desk)?;
+        let guess = task.solve(components, search, context)?;
         let share = share(search.uniform, bump.log_volume());
         let Guess { parameters, constants } = guess;
         Ok(Mixture { components, parameters, constants, share, standard, bump })
@@ -280,14 +280,14 @@ impl Mixture {
         train: &[f64],
         validation: &[f64],
         search: &MixtureSearch,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Self, Error> {
         let mut best: Option<(f64, Mixture)> = None;
         let (mut components, mut worse) = (1, 0);
         while components <= search.most && 2 * components <= train.len() / manifold.ambient() + 1 && worse < 2 {
-            desk.note(&format!("{components} components"));
-            let mixture = Mixture::fitted(manifold, train, components, search, desk)?;
-            let likelihood: f64 = mixture.log_density(validation, desk)?.iter().sum();
+            context.note(&format!("{components} components"));
+            let mixture = Mixture::fitted(manifold, train, components, search, context)?;
+            let likelihood: f64 = mixture.log_density(validation, context)?.iter().sum();
             match &best {
                 Some((before, _)) if *before >= likelihood => worse += 1,
                 _ => (best, worse) = (Some((likelihood, mixture)), 0),
@@ -308,12 +308,12 @@ impl Density for Mixture {
         "mixture"
     }
 
-    fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+    fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         let count = rows(points, self.bump.ambient());
         let statistics = statistics_of(&self.bump, &self.standard.apply(points));
         let width = self.parameters.len() / self.components;
         let guess = Guess { parameters: self.parameters.clone(), constants: self.constants.clone() };
-        by_rows(count, 1, desk, |first, out| {
+        by_rows(count, 1, context, |first, out| {
             let mut shares = vec![0.0; self.components];
             for (t, out) in statistics[first * width..].chunks(width).zip(out) {
                 *out = blend(expectation(&guess, t, &mut shares) + self.standard.log_rate(), self.share);

@@ -32,7 +32,7 @@ pub struct Conditional {
 
 /// The context's part of the first layer, `rows × [h]`.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'g>(Expr<'g>);
+pub struct Condition<'g>(Expr<'g>);
 
 impl Conditional {
     /// A network of hidden widths on features of the point and `context` numbers, with the paper's head.
@@ -79,14 +79,14 @@ impl Conditional {
     }
 
     /// What the context contributes, `rows × [context]` → to be used at any number of points.
-    pub fn context<'g>(&self, context: Expr<'g>) -> Context<'g> {
+    pub fn context<'g>(&self, context: Expr<'g>) -> Condition<'g> {
         let (w, b) = self.network.layer(context.graph(), 0);
         let inputs = self.network.inputs - self.context;
-        Context(context.matmul(w.slice(0, inputs, self.context)) + b)
+        Condition(context.matmul(w.slice(0, inputs, self.context)) + b)
     }
 
     /// E(z|c), `rows × [m]` → `rows × []`.
-    pub fn energy<'g>(&self, z: Expr<'g>, context: Context<'g>) -> Expr<'g> {
+    pub fn energy<'g>(&self, z: Expr<'g>, context: Condition<'g>) -> Expr<'g> {
         let f = self.features.apply(z);
         let (w, _) = self.network.layer(z.graph(), 0);
         let inputs = self.network.inputs - self.context;

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 /// Σ_k w_k p_k.
 #[derive(Clone, Debug)]
-pub struct Mixture {
+pub struct MixtureEnergy {
     weights: Vec<f64>,
     components: Vec<Arc<dyn Energy>>,
 }
 
-impl Mixture {
+impl MixtureEnergy {
     /// Components with their weights. Each must know its partition function and have no parameters.
     pub fn new(components: Vec<(f64, Arc<dyn Energy>)>) -> Self {
         assert!(!components.is_empty(), "a mixture has at least one component");
@@ -29,11 +29,11 @@ impl Mixture {
             );
         }
         let (weights, components) = components.into_iter().map(|(w, c)| (w / total, c)).unzip();
-        Mixture { weights, components }
+        MixtureEnergy { weights, components }
     }
 }
 
-impl Energy for Mixture {
+impl Energy for MixtureEnergy {
     fn energy<'g>(&self, x: Expr<'g>) -> Expr<'g> {
         let term = |(w, c): (&f64, &Arc<dyn Energy>)| {
             let log_prob = log_prob(&**c, x).expect("checked when the mixture was made");

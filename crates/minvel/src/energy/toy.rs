@@ -21,7 +21,7 @@ pub use ring::Ring;
 pub use spiral::Spiral;
 pub use square::Square;
 
-use super::{Energy, Gaussian, Independent, Mixture};
+use super::{Energy, Gaussian, Independent, MixtureEnergy};
 use crate::manifold::{Euclidean, Manifold, Sphere};
 use minvel_engine::{Expr, Graph};
 use std::sync::Arc;
@@ -72,13 +72,13 @@ impl Toy {
             "multiring" => (Arc::new(Ring::multiple()), None),
             "grid" => {
                 let halves = vec![(0.5, normal(&[4.0, 0.0], 0.5)), (0.5, normal(&[-4.0, 0.0], 0.5))];
-                (Arc::new(Mixture::new(halves)), Some(7.999_999_999_999_501))
+                (Arc::new(MixtureEnergy::new(halves)), Some(7.999_999_999_999_501))
             }
             "square" => (Arc::new(Square { half: 3.0, dims: 2 }), None),
             "spiral" => (Arc::new(Spiral::default()), None),
             "mog" => {
                 let parts = vec![(0.3, normal(&[-1.0], 0.2)), (0.7, normal(&[1.0], 1.0))];
-                (Arc::new(Mixture::new(parts)), Some(5.990_625_035_372_74))
+                (Arc::new(MixtureEnergy::new(parts)), Some(5.990_625_035_372_74))
             }
             "circle" => (Arc::new(circle()), Some(1.019160631620768)),
             "circle-printed" => (Arc::new(circle_as_printed()), Some(0.01167354896015733)),

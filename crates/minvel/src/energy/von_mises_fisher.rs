@@ -6,14 +6,14 @@
 //! **Error.** m = 3 is sampled by its inverse distribution function; any other m by rejection ([`draw`]).
 //! **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (F41–F46).
 //!
-//! Where concentrations are learnt: [`Posterior`] samples with gradients, [`divergence`] is KL to the uniform law.
+//! Where concentrations are learnt: [`VmfPosterior`] samples with gradients, [`divergence`] is KL to the uniform law.
 
 mod divergence;
 mod reparameterisation;
 mod wood;
 
 pub use divergence::{Resultant, divergence};
-pub use reparameterisation::{Posterior, Reparameterisation, angle_slope};
+pub use reparameterisation::{Reparameterisation, VmfPosterior, angle_slope};
 pub use wood::{Envelope, Wood, acceptance};
 
 use super::{Energy, draw};

@@ -16,7 +16,7 @@ use std::f64::consts::TAU;
 
 /// What the traces of a statistic say about its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct ChainSummary {
     /// The mean over all draws, with error √(c_0/effective).
     pub mean: Estimate,
     /// Independent draws that the draws are worth.
@@ -25,7 +25,7 @@ pub struct Summary {
     pub r_hat: f64,
 }
 
-impl Summary {
+impl ChainSummary {
     /// Of at least one trace of at least four draws.
     pub fn of(traces: &[Vec<f64>]) -> Self {
         let correlations = Correlations::of(traces);
@@ -35,7 +35,7 @@ impl Summary {
             std_error: (correlations.at(0) / effective).sqrt(),
             count: if effective.is_finite() { effective.max(1.0) as u64 } else { 1 },
         };
-        Summary { mean, effective, r_hat: rank_r_hat(traces) }
+        ChainSummary { mean, effective, r_hat: rank_r_hat(traces) }
     }
 }
 

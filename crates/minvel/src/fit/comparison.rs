@@ -7,7 +7,7 @@
 use super::Model;
 use crate::Error;
 use crate::estimate::{Estimate, number};
-use crate::train::Desk;
+use crate::train::Context;
 use serde::Serialize;
 
 /// How two models compare.
@@ -33,8 +33,8 @@ pub struct Comparison {
 
 impl Comparison {
     /// Of two models on rows given as points in the units of the data.
-    pub fn of(models: [&Model; 2], points: &[f64], desk: &Desk) -> Result<Self, Error> {
-        let logs = [models[0].log_density(points, desk)?, models[1].log_density(points, desk)?];
+    pub fn of(models: [&Model; 2], points: &[f64], context: &Context) -> Result<Self, Error> {
+        let logs = [models[0].log_density(points, context)?, models[1].log_density(points, context)?];
         // the error of log Z, as a number to add: zero, known to so many nats
         let errors = models.map(|model| Estimate { mean: 0.0, count: u64::MAX, ..model.log_z().value });
         let own = |k: usize| Estimate::of(logs[k].iter().copied()) + errors[k];

@@ -8,12 +8,12 @@
 //! the data is right; its Laplacian does not depend on f. **Error.** Bias O(ε) of the objective, as MVL has it.
 //! **Checked by** tests/fit.rs.
 
-use super::settings::{Geometry, Goal, Settings};
+use super::settings::{FitSettings, Geometry, Goal};
 use crate::energy::{Energy, Head, Mlp};
-use crate::flow::{EnergyOf, Form, Law, Noise, RiemannianLangevin};
+use crate::flow::{EnergyOf, FlowForm, Law, Noise, RiemannianLangevin};
 use crate::network::Features;
 use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
-use crate::train::{Desk, Fingerprint, Trainer, lists};
+use crate::train::{Context, Fingerprint, Trainer, lists};
 use crate::{Divergence, Error, Manifold, energy};
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, Program, State, grad};
@@ -80,7 +80,7 @@ pub(super) struct Learnt {
 /// How corrections are learnt.
 pub(super) struct Correction<'a> {
     pub manifold: Arc<dyn Manifold>,
-    pub settings: &'a Settings,
+    pub settings: &'a FitSettings,
 }
 
 impl Correction<'_> {
@@ -98,8 +98,8 @@ impl Correction<'_> {
 
     fn objective(&self) -> Box<dyn Objective> {
         let form = match self.settings.flow {
-            Geometry::Langevin => Form::Geodesic,
-            Geometry::Chart => Form::Chart,
+            Geometry::Langevin => FlowForm::Geodesic,
+            Geometry::Chart => FlowForm::Chart,
         };
         let flow = RiemannianLangevin { manifold: self.manifold.clone(), form };
         match self.settings.objective {
@@ -124,8 +124,8 @@ impl Correction<'_> {
     }
 
     /// Learns from `train`, looks at `validation`; `draws` are points of the anchor.
-    pub fn learn(&self, train: &Rows, validation: &Rows, draws: &[f64], desk: &Desk) -> Result<Learnt, Error> {
-        let Settings { seed, seeds, learning, .. } = self.settings;
+    pub fn learn(&self, train: &Rows, validation: &Rows, draws: &[f64], context: &Context) -> Result<Learnt, Error> {
+        let FitSettings { seed, seeds, learning, .. } = self.settings;
         let m = self.manifold.ambient();
         let network = self.network();
         let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
@@ -142,7 +142,7 @@ impl Correction<'_> {
         let schedule = Schedule::Cosine { steps: learning.steps, floor: 0.0 };
         let optimiser = Optimiser { schedule, ..Optimiser::adam(learning.rate) };
         let updates = optimiser.minimise(loss + scale, &energy::parameters(&network, &g));
-        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(*seeds))?;
+        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &context.options(*seeds))?;
         let mut state = State::new(*seeds);
         energy::initialise(&network, &mut state, *seed);
         silence(&network, &mut state);
@@ -151,13 +151,13 @@ impl Correction<'_> {
         let inputs: Vec<(&str, &[f32])> =
             ["points", "pull", "mobility", "draws"].into_iter().zip(inputs.iter().map(Vec::as_slice)).collect();
 
-        let mut judge = Judge::new(self, self.settings.objective, &network, validation, draws, desk)?;
-        let mut score = Judge::new(self, Goal::Likelihood, &network, validation, draws, desk)?;
+        let mut judge = Judge::new(self, self.settings.objective, &network, validation, draws, context)?;
+        let mut score = Judge::new(self, Goal::Likelihood, &network, validation, draws, context)?;
         let (mut curves, mut divergences): (Vec<Curve>, Vec<Divergence>) = (vec![], vec![]);
-        let start = judge.losses("look-0", &mut state, desk)?;
+        let start = judge.losses("look-0", &mut state, context)?;
         let mut best: Vec<(f64, u32, State<f32>)> =
             (0..*seeds).map(|r| (start[r], 0, one_replica(&state, r))).collect();
-        let begun = score.losses("score-0", &mut state, desk)?;
+        let begun = score.losses("score-0", &mut state, context)?;
         curves.push(Curve { step: 0, train: vec![f64::NAN; *seeds], validation: start, score: begun });
         let ends: Vec<u32> =
             (0..=learning.looks).map(|k| (learning.steps as u64 * k as u64 / learning.looks as u64) as u32).collect();
@@ -166,18 +166,18 @@ impl Correction<'_> {
             // Between two blocks it can be stopped and kept.
             let block = (ends[1] - ends[0]).div_ceil(5).min(100);
             let trainer = Trainer { name, from: ends[0], steps: ends[1], block, seed: *seed, loss: 0 };
-            let training = trainer.run(&mut program, &mut state, &inputs, desk)?;
+            let training = trainer.run(&mut program, &mut state, &inputs, context)?;
             let fresh = |d: &Divergence| divergences.iter().all(|known| known.replica != d.replica);
             let fresh: Vec<Divergence> = training.divergences.iter().filter(|d| fresh(d)).cloned().collect();
             divergences.extend(fresh);
-            let losses = judge.losses(&format!("look-{}", look + 1), &mut state, desk)?;
+            let losses = judge.losses(&format!("look-{}", look + 1), &mut state, context)?;
             for (r, best) in best.iter_mut().enumerate() {
                 if losses[r] < best.0 {
                     *best = (losses[r], ends[1], one_replica(&state, r));
                 }
             }
             let last = training.looks.last().map(|l| l.loss.clone()).unwrap_or_default();
-            let score = score.losses(&format!("score-{}", look + 1), &mut state, desk)?;
+            let score = score.losses(&format!("score-{}", look + 1), &mut state, context)?;
             curves.push(Curve { step: ends[1], train: last, validation: losses, score });
         }
         let best_step = best.iter().map(|b| b.1).collect();
@@ -221,7 +221,7 @@ impl Judge {
         network: &Mlp,
         rows: &Rows,
         draws: &[f64],
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Self, Error> {
         let m = correction.manifold.ambient();
         let g = Graph::new();
@@ -230,7 +230,7 @@ impl Judge {
         let anchor = g.input_rows("draws", many, [m]);
         let given = [given("points", &[m]), given("pull", &[m]), given("mobility", &[])];
         let loss = correction.loss(goal, network, given, anchor);
-        let program = g.try_compile::<f32>(&[loss], &[], &desk.options(correction.settings.seeds))?;
+        let program = g.try_compile::<f32>(&[loss], &[], &context.options(correction.settings.seeds))?;
         let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
         let inputs = vec![
             ("points", single(&rows.points)),
@@ -242,22 +242,22 @@ impl Judge {
         Ok(Judge { program, inputs, rounds: if noisy { Self::ROUNDS } else { 1 } })
     }
 
-    /// Of each seed, under a name of its own; from the desk's checkpoint if there is one.
-    fn losses(&mut self, name: &str, state: &mut State<f32>, desk: &Desk) -> Result<Vec<f64>, Error> {
+    /// Of each seed, under a name of its own; from the context's checkpoint if there is one.
+    fn losses(&mut self, name: &str, state: &mut State<f32>, context: &Context) -> Result<Vec<f64>, Error> {
         let wide = |values: &[f32]| values.iter().map(|&x| x.into()).collect::<Vec<f64>>();
         let inputs = state.iter().fold(Fingerprint::new(), |all, (_, values)| all.and(&wide(values)));
-        let (kept, ()) = desk.kept(name, inputs, || {
-            let losses = self.losses_now(state, desk)?;
+        let (kept, ()) = context.kept(name, inputs, || {
+            let losses = self.losses_now(state, context)?;
             Ok((lists([("losses", losses.as_slice())]), ()))
         })?;
         Ok(kept.get("losses").expect("kept under this name").to_vec())
     }
 
-    fn losses_now(&mut self, state: &mut State<f32>, desk: &Desk) -> Result<Vec<f64>, Error> {
+    fn losses_now(&mut self, state: &mut State<f32>, context: &Context) -> Result<Vec<f64>, Error> {
         let inputs: Vec<(&str, &[f32])> = self.inputs.iter().map(|(n, v)| (*n, v.as_slice())).collect();
         let mut sums = vec![0.0; state.replicas()];
         for step in 0..self.rounds {
-            desk.go_on()?;
+            context.go_on()?;
             self.program.try_run(state, &inputs, Clock { seed: u64::MAX, step })?;
             sums.iter_mut().zip(self.program.try_output(0)?).for_each(|(s, x)| *s += *x as f64);
         }
@@ -280,8 +280,14 @@ impl Averaged {
     pub const ROWS: usize = 4096;
 
     /// f, for so many points.
-    pub fn value(network: &Mlp, states: &[State<f32>], m: usize, count: usize, desk: &Desk) -> Result<Self, Error> {
-        Self::of(states, m, 1, count, desk, |x| network.energy(x))
+    pub fn value(
+        network: &Mlp,
+        states: &[State<f32>],
+        m: usize,
+        count: usize,
+        context: &Context,
+    ) -> Result<Self, Error> {
+        Self::of(states, m, 1, count, context, |x| network.energy(x))
     }
 
     /// ∂f in the coordinates of the points.
@@ -290,9 +296,9 @@ impl Averaged {
         states: &[State<f32>],
         m: usize,
         count: usize,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Self, Error> {
-        Self::of(states, m, m, count, desk, |x| grad(network.energy(x), &[x])[0])
+        Self::of(states, m, m, count, context, |x| grad(network.energy(x), &[x])[0])
     }
 
     fn of(
@@ -300,22 +306,22 @@ impl Averaged {
         m: usize,
         width: usize,
         count: usize,
-        desk: &Desk,
+        context: &Context,
         value: impl for<'g> Fn(Expr<'g>) -> Expr<'g>,
     ) -> Result<Self, Error> {
         let rows = Self::ROWS.min(count.max(1));
         let g = Graph::new();
-        let program = g.try_compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &desk.options(1))?;
+        let program = g.try_compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &context.options(1))?;
         Ok(Averaged { program, states: states.to_vec(), batch: vec![0f32; rows * m], m, width })
     }
 
     /// The function at points, which count as rows of the open stage.
-    pub fn at(&mut self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+    pub fn at(&mut self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         let mut all = Vec::with_capacity(points.len() / self.m * self.width);
         for chunk in points.chunks(self.batch.len()) {
-            desk.go_on()?;
+            context.go_on()?;
             all.extend(self.at_once(chunk)?);
-            desk.worked(chunk.len() / self.m);
+            context.worked(chunk.len() / self.m);
         }
         Ok(all)
     }

@@ -11,10 +11,10 @@ use super::evaluation::{Baseline, COMPARED, Evaluation, Fitness};
 use super::few::SIGMAS;
 use super::model::{History, Model};
 use super::procedure::{Outcome, Procedure, Trial};
-use super::settings::{Goal, Settings};
+use super::settings::{FitSettings, Goal};
 use crate::estimate::Estimate;
 use crate::fit::{Split, folds, leaked_share};
-use crate::train::{Desk, Fingerprint, lists};
+use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use minvel_engine::State;
 use std::sync::Arc;
@@ -55,9 +55,9 @@ impl Fold {
 /// A cross-validation of a data set.
 struct CrossValidation<'a> {
     manifold: &'a Arc<dyn Manifold>,
-    settings: &'a Settings,
+    settings: &'a FitSettings,
     points: &'a [f64],
-    desk: &'a Desk<'a>,
+    context: &'a Context<'a>,
     /// Name and method of each baseline.
     names: Vec<(String, String)>,
 }
@@ -65,32 +65,32 @@ struct CrossValidation<'a> {
 /// Scores the procedure by cross-validation and applies it to all rows.
 pub(super) fn learn(
     manifold: &Arc<dyn Manifold>,
-    settings: &Settings,
+    settings: &FitSettings,
     points: &[f64],
-    desk: &Desk,
+    context: &Context,
 ) -> Result<Outcome, Error> {
     let rows = points.len() / manifold.ambient();
     let count = settings.few.folds.min(rows);
     let repeats = if count == rows { 1 } else { settings.few.repeats.min(ONCE.div_ceil(rows)) };
-    let mut this = CrossValidation { manifold, settings, points, desk, names: vec![] };
+    let mut this = CrossValidation { manifold, settings, points, context, names: vec![] };
     let parts: Vec<Vec<usize>> =
         (0..repeats as u64).flat_map(|r| folds(rows, count, settings.seed.wrapping_add(r << 32))).collect();
-    let all = desk.stage("cross-validation", parts.len(), "folds", || {
+    let all = context.stage("cross-validation", parts.len(), "folds", || {
         let mut all = vec![];
         for part in parts {
             all.push(this.kept(all.len(), part, all.len() < count)?);
-            desk.worked(1);
+            context.worked(1);
         }
         Ok(all)
     });
     let mut all = all?;
     let leaked = all[..count].iter().map(|f| f.leaked * f.rows.len() as f64).sum::<f64>() / rows as f64;
-    let (mut model, mut history) = (Model::of_few(manifold, settings, points, desk)?, History::default());
+    let (mut model, mut history) = (Model::of_few(manifold, settings, points, context)?, History::default());
     let mut procedure = Procedure::CrossValidation { rows, folds: count, repeats, correction: Trial::None };
     if settings.objective != Goal::None && rows >= settings.few.correction {
         procedure = Procedure::CrossValidation { rows, folds: count, repeats, correction: Trial::NotBetter };
         if let Some(corrected) = this.corrected(&all[..count])? {
-            (model, history) = Model::corrected_of_few(manifold, settings, points, &desk.within("all"))?;
+            (model, history) = Model::corrected_of_few(manifold, settings, points, &context.within("all"))?;
             all = corrected;
             procedure = Procedure::CrossValidation { rows, folds: count, repeats: 1, correction: Trial::Used };
         }
@@ -110,13 +110,13 @@ impl CrossValidation<'_> {
         (0..self.points.len() / self.manifold.ambient()).filter(|i| rows.binary_search(i).is_err()).collect()
     }
 
-    /// A fold by its number, from the desk's checkpoint if there is one.
+    /// A fold by its number, from the context's checkpoint if there is one.
     fn kept(&mut self, number: usize, rows: Vec<usize>, with_scores: bool) -> Result<Fold, Error> {
         let numbers: Vec<f64> = rows.iter().map(|&i| i as f64).collect();
         let inputs = Fingerprint::new().and(self.points).and(&numbers);
         let make =
             || self.fold(&rows, with_scores).map(|(fold, names)| (fold.lists(), (names, fold.error, fold.leaked)));
-        let (kept, (names, error, leaked)) = self.desk.kept(&format!("held-out-{number}"), inputs, make)?;
+        let (kept, (names, error, leaked)) = self.context.kept(&format!("held-out-{number}"), inputs, make)?;
         let list = |name: &str| kept.get(name).unwrap_or_default().to_vec();
         let baselines = (0..names.len()).map(|k| list(&format!("baseline-{k}"))).collect();
         self.names = names;
@@ -125,8 +125,8 @@ impl CrossValidation<'_> {
 
     /// A fold, and name and method of each baseline.
     fn fold(&self, rows: &[usize], with_scores: bool) -> Result<(Fold, Vec<(String, String)>), Error> {
-        self.desk.go_on()?;
-        let (quiet, test, others) = (self.desk.quiet(), self.select(rows), self.others(rows));
+        self.context.go_on()?;
+        let (quiet, test, others) = (self.context.quiet(), self.select(rows), self.others(rows));
         let model = Model::of_few(self.manifold, self.settings, &self.select(&others), &quiet)?;
         let (mut names, mut baselines) = (vec![], vec![]);
         let standard = model.standardised(&test);
@@ -146,10 +146,10 @@ impl CrossValidation<'_> {
     fn corrected(&self, plain: &[Fold]) -> Result<Option<Vec<Fold>>, Error> {
         let mut corrected: Vec<Fold> = vec![];
         for (k, fold) in plain.iter().enumerate() {
-            let desk = self.desk.within(&format!("fold-{k}"));
+            let context = self.context.within(&format!("fold-{k}"));
             let (test, others) = (self.select(&fold.rows), self.select(&self.others(&fold.rows)));
-            let (model, _) = Model::corrected_of_few(self.manifold, self.settings, &others, &desk)?;
-            let own = judged(&model, fold.rows.clone(), &test, true, &desk)?;
+            let (model, _) = Model::corrected_of_few(self.manifold, self.settings, &others, &context)?;
+            let own = judged(&model, fold.rows.clone(), &test, true, &context)?;
             corrected.push(Fold { baselines: fold.baselines.clone(), leaked: fold.leaked, ..own });
             let gain = self.gain(plain, &corrected);
             if corrected.len() == SCREENED && gain.mean <= 0.0 {
@@ -201,17 +201,17 @@ impl CrossValidation<'_> {
         let rows: Vec<usize> = folds.iter().flat_map(|f| f.rows.clone()).collect();
         let scores: Vec<f64> = folds.iter().flat_map(|f| f.scores.clone()).collect();
         let (points, scores) = (model.standardised(&self.select(&rows)), model.standard.slopes(&scores));
-        Fitness::of_scores(model, &points, &scores, self.settings.seed, self.desk)
+        Fitness::of_scores(model, &points, &scores, self.settings.seed, self.context)
     }
 }
 
 /// What a model says about rows that it has not seen.
-fn judged(model: &Model, rows: Vec<usize>, test: &[f64], with_scores: bool, desk: &Desk) -> Result<Fold, Error> {
-    let scores = if with_scores { model.standard.undo_slopes(&model.scores(test, desk)?.0) } else { vec![] };
+fn judged(model: &Model, rows: Vec<usize>, test: &[f64], with_scores: bool, context: &Context) -> Result<Fold, Error> {
+    let scores = if with_scores { model.standard.undo_slopes(&model.scores(test, context)?.0) } else { vec![] };
     Ok(Fold {
         rows,
-        own: model.log_density(test, desk)?,
-        kernels: model.log_anchor(test, desk)?,
+        own: model.log_density(test, context)?,
+        kernels: model.log_anchor(test, context)?,
         baselines: vec![],
         scores,
         error: model.log_z().value.std_error,

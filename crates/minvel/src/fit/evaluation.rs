@@ -12,7 +12,7 @@ use crate::density::{
     Bump, Density, Goodness, KernelDensity, Mixture, MixtureSearch, Search, TestPlan, Uniform, goodness_of_fit,
 };
 use crate::estimate::Estimate;
-use crate::train::{Desk, lists};
+use crate::train::{Context, lists};
 use serde::{Deserialize, Serialize};
 
 /// What held-out rows say.
@@ -61,9 +61,9 @@ pub struct Fitness {
 
 impl Evaluation {
     /// Of a model, on rows given as points in the units of the data.
-    pub fn of(model: &Model, points: &[f64], seed: u64, desk: &Desk) -> Result<Self, Error> {
+    pub fn of(model: &Model, points: &[f64], seed: u64, context: &Context) -> Result<Self, Error> {
         let rows = points.len() / model.manifold().ambient();
-        let (own, anchor) = desk.stage("test rows", rows, "rows", || model.log_densities(points, desk))?;
+        let (own, anchor) = context.stage("test rows", rows, "rows", || model.log_densities(points, context))?;
         let nll = |logs: &[f64]| Estimate::of(logs.iter().map(|l| -l));
         // The error of log Z, as a number to add: zero, known to so many nats.
         let error = Estimate { mean: 0.0, count: u64::MAX, ..model.log_z().value };
@@ -71,7 +71,7 @@ impl Evaluation {
         let shift = model.log_unit();
         let standard = model.standardised(points);
         for other in COMPARED {
-            let Some((name, logs)) = other.log_densities(model, &standard, seed, desk)? else { continue };
+            let Some((name, logs)) = other.log_densities(model, &standard, seed, context)? else { continue };
             let logs: Vec<f64> = logs.iter().map(|l| l + shift).collect();
             let pairs: Vec<f64> = logs.iter().zip(&own).map(|(other, own)| other - own).collect();
             let (method, difference) = (other.method().to_string(), Estimate::of(pairs) + error);
@@ -82,14 +82,14 @@ impl Evaluation {
             test_nll: nll(&own) + error,
             kernels_nll: nll(&anchor),
             baselines,
-            goodness: Fitness::of(model, points, seed, desk)?,
+            goodness: Fitness::of(model, points, seed, context)?,
         })
     }
 }
 
 impl Fitness {
     /// Of rows given as points in the units of the data; a few say nothing.
-    fn of(model: &Model, points: &[f64], seed: u64, desk: &Desk) -> Result<Self, Error> {
+    fn of(model: &Model, points: &[f64], seed: u64, context: &Context) -> Result<Self, Error> {
         let m = model.manifold().ambient();
         if points.len() / m < LEAST_TESTED {
             return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
@@ -98,8 +98,9 @@ impl Fitness {
         // Scores of the rows that the test chooses suffice.
         let chosen: Vec<f64> =
             plan.choose(points.len() / m).iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-        let (scores, standard) = desk.stage("scores", chosen.len() / m, "rows", || model.scores(&chosen, desk))?;
-        Self::of_scores(model, &standard, &scores, seed, desk)
+        let (scores, standard) =
+            context.stage("scores", chosen.len() / m, "rows", || model.scores(&chosen, context))?;
+        Self::of_scores(model, &standard, &scores, seed, context)
     }
 
     /// Of rows in standard units with these gradients of log p.
@@ -108,7 +109,7 @@ impl Fitness {
         standard: &[f64],
         scores: &[f64],
         seed: u64,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Self, Error> {
         let plan = TestPlan { seed, ..TestPlan::default() };
         let rows = plan.choose(standard.len() / model.manifold().ambient()).len();
@@ -116,8 +117,8 @@ impl Fitness {
             return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
         }
         let Goodness { statistic, p_value, points, .. } =
-            desk.stage("testing", rows + plan.resamples, "steps", || {
-                goodness_of_fit(&**model.manifold(), standard, scores, &plan, desk)
+            context.stage("testing", rows + plan.resamples, "steps", || {
+                goodness_of_fit(&**model.manifold(), standard, scores, &plan, context)
             })?;
         Ok(Fitness { statistic, p_value, points })
     }
@@ -143,24 +144,24 @@ impl Compared {
         }
     }
 
-    /// Its name, and log densities at points, both in standard units; from the desk's checkpoint if there is one. `None`
+    /// Its name, and log densities at points, both in standard units; from the context's checkpoint if there is one. `None`
     /// where there is no such density.
     pub fn log_densities(
         self,
         model: &Model,
         points: &[f64],
         seed: u64,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Option<(String, Vec<f64>)>, Error> {
         if matches!(self, Compared::Uniform) && Uniform::new(&**model.manifold()).is_none() {
             return Ok(None);
         }
         let inputs = model.fingerprint().and(points).and(&[f64::from_bits(seed)]);
-        let (logs, name) = desk.kept(&format!("baseline-{}", self.method()), inputs, || {
+        let (logs, name) = context.kept(&format!("baseline-{}", self.method()), inputs, || {
             let (stage, rows) = self.work(model, points);
-            desk.stage(stage, rows, "rows", || {
-                let density = self.density(model, seed, desk)?;
-                let logs = density.log_density(points, desk)?;
+            context.stage(stage, rows, "rows", || {
+                let density = self.density(model, seed, context)?;
+                let logs = density.log_density(points, context)?;
                 Ok((lists([("logs", logs.as_slice())]), density.name().to_string()))
             })
         })?;
@@ -178,7 +179,7 @@ impl Compared {
     }
 
     /// Of the points that the kernels stand on, in standard units.
-    fn density(self, model: &Model, seed: u64, desk: &Desk) -> Result<Box<dyn Density>, Error> {
+    fn density(self, model: &Model, seed: u64, context: &Context) -> Result<Box<dyn Density>, Error> {
         let manifold = &**model.manifold();
         let bump = Bump::new(manifold)?;
         let centres = &bump.outwards(model.kernels().points());
@@ -186,7 +187,7 @@ impl Compared {
             Compared::Uniform => Box::new(Uniform::new(manifold).expect("looked for before")),
             Compared::KernelDensity => {
                 let search = Search { seed, ..Search::default() };
-                Box::new(KernelDensity::cross_validated(bump, centres, None, &search, desk)?.0)
+                Box::new(KernelDensity::cross_validated(bump, centres, None, &search, context)?.0)
             }
             Compared::Mixture => {
                 let (mut to_fit, mut to_choose) = (vec![], vec![]);
@@ -194,7 +195,7 @@ impl Compared {
                     if i % 10 == 9 { to_choose.extend_from_slice(point) } else { to_fit.extend_from_slice(point) }
                 }
                 let search = MixtureSearch { seed, ..MixtureSearch::default() };
-                Box::new(Mixture::selected(manifold, &to_fit, &to_choose, &search, desk)?)
+                Box::new(Mixture::selected(manifold, &to_fit, &to_choose, &search, context)?)
             }
         })
     }

@@ -8,11 +8,11 @@
 //! **Checked by** tests/few.rs.
 
 use super::model::{History, Model, thinned};
-use super::settings::Settings;
+use super::settings::FitSettings;
 use super::standard::Standard;
 use crate::density::{LocalFit, LocalKernels};
 use crate::estimate::Estimate;
-use crate::train::Desk;
+use crate::train::Context;
 use crate::{Error, Manifold};
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ impl Model {
     /// Kernels of all rows, without correction.
     pub fn of_few(
         manifold: &Arc<dyn Manifold>,
-        settings: &Settings,
+        settings: &FitSettings,
         rows: &[f64],
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Model, Error> {
         let standard = Standard::of(&**manifold, rows);
         let points = thinned(&standard.apply(rows), manifold.ambient(), settings.kernels.centres);
-        let plain = LocalKernels::plain(&**manifold, &points, desk)?;
+        let plain = LocalKernels::plain(&**manifold, &points, context)?;
         let count = plain.held_out.len();
         let (mut anchor, mut used) = (plain.density, settings.clone());
         if count < settings.few.correction {
@@ -39,7 +39,7 @@ impl Model {
         }
         let usable = !used.kernels.neighbours.is_empty() && !used.kernels.factors.is_empty();
         if count >= LOCAL.max(2 * settings.kernels.folds) && usable {
-            let local = used.kernels.fit(&**manifold, &points, settings.seed, desk, false)?;
+            let local = used.kernels.fit(&**manifold, &points, settings.seed, context, false)?;
             if is_better(&local, &plain.held_out) {
                 anchor = local.density;
             }
@@ -51,9 +51,9 @@ impl Model {
     /// Local kernels of all rows, corrected by networks that stop by a tenth of them.
     pub(super) fn corrected_of_few(
         manifold: &Arc<dyn Manifold>,
-        settings: &Settings,
+        settings: &FitSettings,
         rows: &[f64],
-        desk: &Desk,
+        context: &Context,
     ) -> Result<(Model, History), Error> {
         let m = manifold.ambient();
         let (mut train, mut validation) = (vec![], vec![]);
@@ -61,11 +61,11 @@ impl Model {
             let to = if part.0 == 0 { &mut validation } else { &mut train };
             part.1.iter().for_each(|&i| to.extend_from_slice(&rows[i * m..][..m]));
         }
-        let (mut model, mut history) = Model::learn(manifold.clone(), settings, &train, &validation, desk)?;
+        let (mut model, mut history) = Model::learn(manifold.clone(), settings, &train, &validation, context)?;
         let points = thinned(&model.standard.apply(rows), m, settings.kernels.centres);
-        model.anchor = settings.kernels.fit(&**manifold, &points, settings.seed, desk, false)?.density;
+        model.anchor = settings.kernels.fit(&**manifold, &points, settings.seed, context, false)?.density;
         model.rows = rows.len() / m;
-        history.warnings.extend(model.normalise(desk)?);
+        history.warnings.extend(model.normalise(context)?);
         Ok((model, history))
     }
 }

@@ -6,7 +6,7 @@
 
 use super::model::Model;
 use super::partition::LogZ;
-use super::settings::Settings;
+use super::settings::FitSettings;
 use super::standard::Standard;
 use crate::density::{Family, Kind, LocalKernels};
 use crate::train::Checkpoint;
@@ -22,7 +22,7 @@ const PURPOSE: &str = "a fitted density";
 struct Note {
     /// At least the name of the manifold; what else describes rows of the data is the caller's.
     coordinates: serde_json::Value,
-    settings: Settings,
+    settings: FitSettings,
     standard: Standard,
     families: Vec<Family>,
     networks: usize,

@@ -7,7 +7,7 @@
 
 use super::Model;
 use crate::Error;
-use crate::train::Desk;
+use crate::train::Context;
 
 /// The log densities of draws of a model, in order.
 pub struct Levels(Vec<f64>);
@@ -17,9 +17,9 @@ impl Levels {
     pub const DRAWS: usize = 10_000;
 
     /// Of a model; the same for the same seed.
-    pub fn of(model: &Model, seed: u64, desk: &Desk) -> Result<Self, Error> {
-        let draws = model.sample(Self::DRAWS, seed, desk)?.points;
-        let mut logs = model.log_density(&draws, desk)?;
+    pub fn of(model: &Model, seed: u64, context: &Context) -> Result<Self, Error> {
+        let draws = model.sample(Self::DRAWS, seed, context)?.points;
+        let mut logs = model.log_density(&draws, context)?;
         logs.sort_by(f64::total_cmp);
         Ok(Levels(logs))
     }

@@ -2,13 +2,13 @@
 
 use super::correction::{Averaged, Correction, Curve, Rows};
 use super::partition::{LogZ, UNKNOWN};
-use super::settings::{Goal, Settings};
+use super::settings::{FitSettings, Goal};
 use super::standard::Standard;
 use crate::density::LocalKernels;
 use crate::energy::{Energy, Mlp};
 use crate::estimate::{Estimate, log_mean_exp};
 use crate::network::Parameter;
-use crate::train::{Desk, Fingerprint, lists};
+use crate::train::{Context, Fingerprint, lists};
 use crate::{Divergence, Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Clock, Graph, State};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A fitted density. Points are in the units of the data, as rows of the manifold.
 pub struct Model {
     pub(super) manifold: Arc<dyn Manifold>,
-    pub(super) settings: Settings,
+    pub(super) settings: FitSettings,
     pub(super) standard: Standard,
     pub(super) anchor: LocalKernels,
     /// Training rows, of which the centres may be a part.
@@ -56,10 +56,10 @@ impl Model {
     /// Learns from `train` and stops by `validation`, both row-major points of the manifold.
     pub fn learn(
         manifold: Arc<dyn Manifold>,
-        settings: &Settings,
+        settings: &FitSettings,
         train: &[f64],
         validation: &[f64],
-        desk: &Desk,
+        context: &Context,
     ) -> Result<(Model, History), Error> {
         let rows = train.len() / manifold.ambient();
         let standard = Standard::of(&*manifold, train);
@@ -67,15 +67,15 @@ impl Model {
         let validation = standard.apply(validation);
         let seed = settings.seed;
         let with_correction = settings.objective != Goal::None;
-        let fit = settings.kernels.fit(&*manifold, &train, seed, desk, with_correction)?;
+        let fit = settings.kernels.fit(&*manifold, &train, seed, context, with_correction)?;
         let mut model = Model::of_kernels(manifold.clone(), settings, standard, fit.density, rows);
         let mut history = History::default();
         let inputs = model.fingerprint().and(&validation).and(&[f64::from(with_correction)]);
-        let (kept, ()) = desk.kept("validation", inputs, || {
+        let (kept, ()) = context.kept("validation", inputs, || {
             let rows = validation.len() / manifold.ambient();
-            let (logs, slope) = desk.stage("validation rows", rows, "rows", || match with_correction {
-                true => model.anchor.with_derivative(&validation, desk),
-                false => Ok((model.anchor.log_density_of(&validation, desk)?, vec![])),
+            let (logs, slope) = context.stage("validation rows", rows, "rows", || match with_correction {
+                true => model.anchor.with_derivative(&validation, context),
+                false => Ok((model.anchor.log_density_of(&validation, context)?, vec![])),
             })?;
             Ok((lists([("logs", logs.as_slice()), ("slope", slope.as_slice())]), ()))
         })?;
@@ -91,15 +91,15 @@ impl Model {
         let slope = kept.get("slope").expect("kept under this name");
         let unseen = Rows::new(&validation, at_validation, slope, median, n);
         let draws = model.anchor.sample(DRAWS, seed);
-        let learnt = desk.stage("learning the correction", settings.learning.steps as usize, "steps", || {
-            Correction { manifold, settings }.learn(&seen, &unseen, &draws, desk)
+        let learnt = context.stage("learning the correction", settings.learning.steps as usize, "steps", || {
+            Correction { manifold, settings }.learn(&seen, &unseen, &draws, context)
         })?;
         model.networks = learnt.best;
         (history.curves, history.best_step) = (learnt.curves, learnt.best_step);
 
         let rows = at_validation.len() + DRAWS;
-        let (f, at_draws) = desk.stage("share of the correction", rows, "rows", || {
-            Ok((model.correction(&validation, desk)?, model.correction(&draws, desk)?))
+        let (f, at_draws) = context.stage("share of the correction", rows, "rows", || {
+            Ok((model.correction(&validation, context)?, model.correction(&draws, context)?))
         })?;
         let score = |t: f64| {
             let likelihood: Vec<f64> = at_validation.iter().zip(&f).map(|(a, f)| a - t * f).collect();
@@ -110,14 +110,14 @@ impl Model {
         let best = history.shares.iter().min_by(|a, b| a.1.total_cmp(&b.1)).expect("some share");
         model.share = best.0;
         history.warnings.extend(diverged(&learnt.divergences, settings, model.share));
-        history.warnings.extend(model.normalise(desk)?);
+        history.warnings.extend(model.normalise(context)?);
         Ok((model, history))
     }
 
     /// A model without correction, of kernels that were made of so many rows.
     pub(super) fn of_kernels(
         manifold: Arc<dyn Manifold>,
-        settings: &Settings,
+        settings: &FitSettings,
         standard: Standard,
         anchor: LocalKernels,
         rows: usize,
@@ -127,8 +127,8 @@ impl Model {
     }
 
     /// Finds log Z; where it cannot be found the correction is dropped, which is what is said then.
-    pub(super) fn normalise(&mut self, desk: &Desk) -> Result<Option<String>, Error> {
-        let found = self.partition(desk)?;
+    pub(super) fn normalise(&mut self, context: &Context) -> Result<Option<String>, Error> {
+        let found = self.partition(context)?;
         let error = found.value.std_error;
         if error <= UNKNOWN {
             self.log_z = found;
@@ -170,12 +170,12 @@ impl Model {
     }
 
     /// f at points in standard units.
-    pub(super) fn correction(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+    pub(super) fn correction(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         let m = self.manifold.ambient();
         if self.networks.is_empty() {
             return Ok(vec![0.0; points.len() / m]);
         }
-        Averaged::value(&self.network(), &self.networks, m, points.len() / m, desk)?.at(points, desk)
+        Averaged::value(&self.network(), &self.networks, m, points.len() / m, context)?.at(points, context)
     }
 
     fn network(&self) -> Mlp {
@@ -192,19 +192,19 @@ impl Model {
     }
 
     /// E at points in the units of the data.
-    pub fn energy(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
-        Ok(self.energy_and_anchor(points, desk)?.0)
+    pub fn energy(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        Ok(self.energy_and_anchor(points, context)?.0)
     }
 
     /// E and log a (in standard units) at points in the units of the data, a batch after another.
-    fn energy_and_anchor(&self, points: &[f64], desk: &Desk) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    fn energy_and_anchor(&self, points: &[f64], context: &Context) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let m = self.manifold.ambient();
         let points = self.standard.apply(points);
-        let averaged = || Averaged::value(&self.network(), &self.networks, m, points.len() / m, desk);
+        let averaged = || Averaged::value(&self.network(), &self.networks, m, points.len() / m, context);
         let mut f = (self.share > 0.0).then(averaged).transpose()?;
         let (mut energy, mut anchor) = (vec![], vec![]);
         for points in points.chunks(Averaged::ROWS * m) {
-            let logs = self.anchor.log_density_of(points, desk)?;
+            let logs = self.anchor.log_density_of(points, context)?;
             let f = f.as_mut().map_or_else(|| Ok(vec![0.0; logs.len()]), |f| f.at_once(points))?;
             energy.extend(logs.iter().zip(&f).map(|(a, f)| self.share * f - a));
             anchor.extend(logs);
@@ -213,15 +213,15 @@ impl Model {
     }
 
     /// log p, and the log density of the kernels alone, at points in the units of the data.
-    pub(super) fn log_densities(&self, points: &[f64], desk: &Desk) -> Result<(Vec<f64>, Vec<f64>), Error> {
-        let (energy, anchor) = self.energy_and_anchor(points, desk)?;
+    pub(super) fn log_densities(&self, points: &[f64], context: &Context) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let (energy, anchor) = self.energy_and_anchor(points, context)?;
         let shift = self.standard.log_volume();
         Ok((self.log_density_of_energy(&energy), anchor.into_iter().map(|a| a + shift).collect()))
     }
 
     /// log p at points in the units of the data.
-    pub fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
-        Ok(self.log_density_of_energy(&self.energy(points, desk)?))
+    pub fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        Ok(self.log_density_of_energy(&self.energy(points, context)?))
     }
 
     /// log p of points with these energies.
@@ -231,19 +231,19 @@ impl Model {
     }
 
     /// The density of the kernels alone, in the units of the data.
-    pub fn log_anchor(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+    pub fn log_anchor(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         let shift = self.standard.log_volume();
         let points = self.standard.apply(points);
-        Ok(self.anchor.log_density_of(&points, desk)?.into_iter().map(|a| a + shift).collect())
+        Ok(self.anchor.log_density_of(&points, context)?.into_iter().map(|a| a + shift).collect())
     }
 
     /// grad log p at points in standard units, in the coordinates of the manifold; and the points.
-    pub fn scores(&self, points: &[f64], desk: &Desk) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    pub fn scores(&self, points: &[f64], context: &Context) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let m = self.manifold.ambient();
         let points = self.standard.apply(points);
-        let mut derivative = self.anchor.derivative(&points, desk)?;
+        let mut derivative = self.anchor.derivative(&points, context)?;
         if self.share > 0.0 {
-            let mut slope = Averaged::derivative(&self.network(), &self.networks, m, points.len() / m, desk)?;
+            let mut slope = Averaged::derivative(&self.network(), &self.networks, m, points.len() / m, context)?;
             let batch = Averaged::ROWS * m;
             for (points, derivative) in points.chunks(batch).zip(derivative.chunks_mut(batch)) {
                 derivative.iter_mut().zip(slope.at_once(points)?).for_each(|(d, f)| *d -= self.share * f);
@@ -252,7 +252,7 @@ impl Model {
         let g = Graph::new();
         let rows = points.len() / m;
         let (x, d) = (g.input_rows("x", rows, [m]), g.input_rows("d", rows, [m]));
-        let mut program = g.try_compile::<f64>(&[self.manifold.gradient(x, d)], &[], &desk.options(1))?;
+        let mut program = g.try_compile::<f64>(&[self.manifold.gradient(x, d)], &[], &context.options(1))?;
         program.try_run(&mut State::new(1), &[("x", &points), ("d", &derivative)], Clock { seed: 0, step: 0 })?;
         Ok((program.try_output(0)?.to_vec(), points))
     }
@@ -278,7 +278,7 @@ impl Model {
     }
 
     /// The settings it was learnt with.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &FitSettings {
         &self.settings
     }
 
@@ -299,7 +299,7 @@ impl Model {
 
     /// Draws by an independence chain for each: proposals of the kernels, each accepted with probability
     /// min(1, e^{−t(f′ − f)}).
-    pub fn sample(&self, count: usize, seed: u64, desk: &Desk) -> Result<Drawn, Error> {
+    pub fn sample(&self, count: usize, seed: u64, context: &Context) -> Result<Drawn, Error> {
         let m = self.manifold.ambient();
         let seed = seed.wrapping_mul(ROUNDS + 1);
         let mut points = self.anchor.sample(count, seed);
@@ -307,13 +307,13 @@ impl Model {
             return Ok(Drawn { points: self.standard.undo(&points), acceptance: 1.0, moved: 1.0 });
         }
         let network = self.network();
-        let mut correction = Averaged::value(&network, &self.networks, m, count, desk)?;
-        let mut f = correction.at(&points, desk)?;
+        let mut correction = Averaged::value(&network, &self.networks, m, count, context)?;
+        let mut f = correction.at(&points, context)?;
         let mut coins = Stream::new(Key::new(seed, 1), 1);
         let mut moves = vec![0u64; count];
         for round in 1..=ROUNDS {
             let proposals = self.anchor.sample(count, seed.wrapping_add(round));
-            let new = correction.at(&proposals, desk)?;
+            let new = correction.at(&proposals, context)?;
             for i in 0..count {
                 if coins.uniform().ln() < self.share * (f[i] - new[i]) {
                     points[i * m..][..m].copy_from_slice(&proposals[i * m..][..m]);
@@ -350,7 +350,7 @@ pub(super) fn thinned(points: &[f64], m: usize, most: usize) -> Vec<f64> {
 }
 
 /// What is said about networks whose training diverged.
-fn diverged(divergences: &[Divergence], settings: &Settings, share: f64) -> Option<String> {
+fn diverged(divergences: &[Divergence], settings: &FitSettings, share: f64) -> Option<String> {
     let first = divergences.first()?;
     let what = if share > 0.0 { "each is used as it was at its best before" } else { "the correction was dropped" };
     Some(format!(

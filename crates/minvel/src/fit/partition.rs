@@ -12,7 +12,7 @@ use super::model::Model;
 use super::quadrature::{Effort, mean_over_kernels};
 use crate::Error;
 use crate::estimate::{Estimate, log_mean_exp, weighted_sample_size};
-use crate::train::Desk;
+use crate::train::Context;
 use serde::{Deserialize, Serialize};
 
 /// log Z and how it was found.
@@ -50,7 +50,7 @@ impl LogZ {
 
 impl Model {
     /// log Z of the model as it is.
-    pub(super) fn partition(&self, desk: &Desk) -> Result<LogZ, Error> {
+    pub(super) fn partition(&self, context: &Context) -> Result<LogZ, Error> {
         if self.share == 0.0 {
             return Ok(LogZ::of_kernels());
         }
@@ -58,18 +58,18 @@ impl Model {
         let kernels = self.anchor.centres() * self.anchor.families().len();
         // One node, three and five a dimension for each kernel are the least that says something.
         if n <= 3 && kernels.saturating_mul(1 + 3usize.pow(n as u32) + 5usize.pow(n as u32)) <= NODES {
-            return self.by_quadrature(desk);
+            return self.by_quadrature(context);
         }
-        self.by_draws(desk)
+        self.by_draws(context)
     }
 
-    fn by_quadrature(&self, desk: &Desk) -> Result<LogZ, Error> {
+    fn by_quadrature(&self, context: &Context) -> Result<LogZ, Error> {
         let mut weight = |points: &[f64]| -> Result<Vec<f64>, Error> {
-            Ok(self.correction(points, desk)?.iter().map(|f| (-self.share * f).exp()).collect())
+            Ok(self.correction(points, context)?.iter().map(|f| (-self.share * f).exp()).collect())
         };
         let effort = Effort { tolerance: TOLERANCE, nodes: NODES };
-        let z = desk.stage("normalising", 0, "points", || {
-            mean_over_kernels(&self.anchor, &*self.manifold, &mut weight, &effort, desk)
+        let z = context.stage("normalising", 0, "points", || {
+            mean_over_kernels(&self.anchor, &*self.manifold, &mut weight, &effort, context)
         })?;
         // Networks compute in single precision.
         let std_error = (z.error / z.value).hypot(f32::EPSILON.into());
@@ -78,12 +78,12 @@ impl Model {
         Ok(LogZ { value, method, bracket: None, efficiency: 1.0 })
     }
 
-    fn by_draws(&self, desk: &Desk) -> Result<LogZ, Error> {
+    fn by_draws(&self, context: &Context) -> Result<LogZ, Error> {
         let seed = self.settings.seed;
         let weights = |points: &[f64], sign: f64| -> Result<Vec<f64>, Error> {
-            Ok(self.correction(points, desk)?.iter().map(|f| sign * self.share * f).collect())
+            Ok(self.correction(points, context)?.iter().map(|f| sign * self.share * f).collect())
         };
-        let (forward, reverse) = desk.stage("normalising", 0, "draws", || {
+        let (forward, reverse) = context.stage("normalising", 0, "draws", || {
             let mut forward = vec![];
             for round in 0..ROUNDS {
                 // The first round's seed is that of fits before there were rounds.
@@ -93,7 +93,7 @@ impl Model {
                     break;
                 }
             }
-            let back = self.standard.apply(&self.sample(REVERSE, seed + 3, desk)?.points);
+            let back = self.standard.apply(&self.sample(REVERSE, seed + 3, context)?.points);
             Ok((forward, weights(&back, 1.0)?))
         })?;
         let (lower, draws) = (log_mean_exp(&forward), forward.len());

@@ -7,9 +7,9 @@
 use super::crossvalidation;
 use super::evaluation::Evaluation;
 use super::model::{History, Model};
-use super::settings::Settings;
+use super::settings::FitSettings;
 use crate::fit::{Split, leaked_share};
-use crate::train::Desk;
+use crate::train::Context;
 use crate::{Error, Manifold};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -113,20 +113,20 @@ impl Outcome {
     /// Learns from the rows of a data set, given as points in the units of the data.
     pub fn of(
         manifold: &Arc<dyn Manifold>,
-        settings: &Settings,
+        settings: &FitSettings,
         points: &[f64],
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Outcome, Error> {
         let m = manifold.ambient();
         let rows = points.len() / m;
         if rows < settings.few.rows {
-            return crossvalidation::learn(manifold, settings, points, desk);
+            return crossvalidation::learn(manifold, settings, points, context);
         }
         let split = Split::new(rows, settings.seed);
         let part = |rows: &[usize]| rows.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect::<Vec<f64>>();
         let (train, validation, test) = (part(&split.train), part(&split.validation), part(&split.test));
-        let (model, history) = Model::learn(manifold.clone(), settings, &train, &validation, desk)?;
-        let evaluation = Evaluation::of(&model, &test, settings.seed, desk)?;
+        let (model, history) = Model::learn(manifold.clone(), settings, &train, &validation, context)?;
+        let evaluation = Evaluation::of(&model, &test, settings.seed, context)?;
         let (train, validation, test) = (split.train.len(), split.validation.len(), split.test.len());
         let procedure = Procedure::Split { train, validation, test };
         Ok(Outcome { model, history, evaluation, procedure, leaked_share: leaked_share(points, m, &split) })

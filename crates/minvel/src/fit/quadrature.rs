@@ -13,7 +13,7 @@ use crate::Error;
 use crate::density::LocalKernels;
 use crate::manifold::Manifold;
 use crate::manifold::quadrature::gauss_hermite;
-use crate::train::Desk;
+use crate::train::Context;
 
 /// A mean, a bound of its error, and at how many points the function was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -98,14 +98,14 @@ pub(super) fn mean_over_kernels(
     manifold: &dyn Manifold,
     g: Function,
     effort: &Effort,
-    desk: &Desk,
+    context: &Context,
 ) -> Result<Mean, Error> {
     let mut pending = kernels(density);
     let (mut done, mut scale) = (Mean::default(), 0.0);
     for rung in 0.. {
         let rule = Rule::new(rung, density.dim());
         let before: Vec<f64> = pending.iter().map(|p| p.mean).collect();
-        climb(&mut pending, &rule, density, g, desk)?;
+        climb(&mut pending, &rule, density, g, context)?;
         done.nodes += pending.len() * rule.weights.len();
         if rung == 0 {
             scale = pending.iter().map(|p| p.mass * p.mean).sum::<f64>();
@@ -130,7 +130,7 @@ pub(super) fn mean_over_kernels(
         }
     }
     let on_grid =
-        on_grid(density, manifold, &pending, g, &Effort { tolerance: effort.tolerance * scale, ..*effort }, desk)?;
+        on_grid(density, manifold, &pending, g, &Effort { tolerance: effort.tolerance * scale, ..*effort }, context)?;
     Ok(Mean { value: done.value + on_grid.value, error: done.error + on_grid.error, nodes: done.nodes + on_grid.nodes })
 }
 
@@ -144,11 +144,17 @@ fn kernels(density: &LocalKernels) -> Vec<Pending> {
 }
 
 /// The means of all kernels by a rule.
-fn climb(pending: &mut [Pending], rule: &Rule, density: &LocalKernels, g: Function, desk: &Desk) -> Result<(), Error> {
+fn climb(
+    pending: &mut [Pending],
+    rule: &Rule,
+    density: &LocalKernels,
+    g: Function,
+    context: &Context,
+) -> Result<(), Error> {
     let each = rule.weights.len();
     let mut points = vec![];
     for batch in pending.chunks_mut((BATCH / each).max(1)) {
-        desk.go_on()?;
+        context.go_on()?;
         points.clear();
         batch.iter().for_each(|p| density.spread(p.family, p.centre, &rule.nodes, &mut points));
         for (p, values) in batch.iter_mut().zip(g(&points)?.chunks(each)) {
@@ -172,7 +178,7 @@ fn on_grid(
     pending: &[Pending],
     g: Function,
     effort: &Effort,
-    desk: &Desk,
+    context: &Context,
 ) -> Result<Mean, Error> {
     let uniform = density.uniform_share().unwrap_or(0.0);
     if pending.is_empty() && uniform == 0.0 {
@@ -195,10 +201,10 @@ fn on_grid(
         let grid = manifold.grid(resolution, radius).expect("a manifold of at most three dimensions");
         let (mut sum, volume) = (0.0, grid.weights.iter().sum::<f64>());
         for (points, weights) in grid.points.chunks(BATCH * m).zip(grid.weights.chunks(BATCH)) {
-            desk.go_on()?;
+            context.go_on()?;
             let mut heights = vec![uniform / volume; weights.len()];
             for (mass, part) in &parts {
-                let logs = part.log_density_of(points, desk)?;
+                let logs = part.log_density_of(points, context)?;
                 heights.iter_mut().zip(logs).for_each(|(h, log)| *h += mass * log.exp());
             }
             sum += g(points)?.iter().zip(weights).zip(&heights).map(|((g, w), h)| h * w * g).sum::<f64>();

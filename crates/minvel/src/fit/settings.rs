@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// All settings of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct FitSettings {
     /// Random seed: split, folds, initial values, batches and noise.
     pub seed: u64,
     /// Corrections, trained concurrently; their mean is used.
@@ -124,9 +124,9 @@ impl Default for FewSettings {
     }
 }
 
-impl Default for Settings {
+impl Default for FitSettings {
     fn default() -> Self {
-        Settings {
+        FitSettings {
             seed: 1,
             seeds: 4,
             objective: Goal::MinimumVelocity,
@@ -147,11 +147,11 @@ const MOST_LAYERS: usize = 64;
 /// The most numbers of a layer.
 const WIDEST: usize = 1 << 16;
 
-impl Settings {
+impl FitSettings {
     /// Smaller and faster: fewer networks, shorter training.
     pub fn quick() -> Self {
-        let defaults = Settings::default();
-        Settings {
+        let defaults = FitSettings::default();
+        FitSettings {
             seeds: 2,
             learning: LearningSettings { steps: 200, looks: 4, ..defaults.learning },
             partition: PartitionSettings { draws: 20_000 },

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Where log p at the particles comes from.
 #[derive(Clone, Debug)]
-pub enum Density {
+pub enum DensityEstimate {
     /// A Gaussian kernel estimate, log Σ_j w_j e^{−|x_i−x_j|²/2h²}.
     Kernel {
         /// h.
@@ -27,12 +27,12 @@ pub enum Density {
     Known(Arc<dyn Energy>),
 }
 
-impl Density {
+impl DensityEstimate {
     /// ℓ_i up to a constant, `rows × []`.
     pub fn log_density<'g>(&self, particles: Particles<'g>) -> Expr<'g> {
         match self {
-            Density::Known(energy) => -energy.energy(particles.at),
-            Density::Kernel { bandwidth, leave_one_out } => {
+            DensityEstimate::Known(energy) => -energy.energy(particles.at),
+            DensityEstimate::Kernel { bandwidth, leave_one_out } => {
                 let x = particles.at;
                 let exponent = -0.5 / bandwidth.powi(2) * x.squared_distances(x.collect());
                 // log 0 = −∞ leaves a particle out.
@@ -48,12 +48,12 @@ pub struct BirthDeath {
     /// How particles move.
     pub motion: Arc<dyn Flow>,
     /// log p.
-    pub density: Density,
+    pub density: DensityEstimate,
 }
 
 impl BirthDeath {
     /// Birth and death beside a motion.
-    pub fn new(motion: impl Flow + 'static, density: Density) -> Self {
+    pub fn new(motion: impl Flow + 'static, density: DensityEstimate) -> Self {
         BirthDeath { motion: Arc::new(motion), density }
     }
 }

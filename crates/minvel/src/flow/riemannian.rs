@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// In which coordinates a step is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum FlowForm {
     /// A straight step in the chart that the manifold chooses for each point; noise `rows × [n]`.
     Chart,
     /// Along the geodesic, no chart needed; noise `rows × [m]`.
@@ -31,12 +31,12 @@ pub struct RiemannianLangevin {
     /// Where the points live.
     pub manifold: Arc<dyn Manifold>,
     /// How a step is made.
-    pub form: Form,
+    pub form: FlowForm,
 }
 
 impl RiemannianLangevin {
     /// The flow on a manifold.
-    pub fn new(manifold: impl Manifold + 'static, form: Form) -> Self {
+    pub fn new(manifold: impl Manifold + 'static, form: FlowForm) -> Self {
         RiemannianLangevin { manifold: Arc::new(manifold), form }
     }
 
@@ -74,7 +74,7 @@ impl RiemannianLangevin {
         let u = (2.0 * step).sqrt().expand(-1) * self.manifold.tangent_normal(at, noise.like(at));
         let tangent = step.expand(-1) * drift + u;
         let delta = match self.form {
-            Form::Settled => difference(self.manifold.settle(at), &[(at, tangent)]),
+            FlowForm::Settled => difference(self.manifold.settle(at), &[(at, tangent)]),
             _ => self.manifold.exp_delta(at, tangent),
         };
         Displacement {
@@ -101,8 +101,8 @@ impl Flow for RiemannianLangevin {
         noise: Noise<'g>,
     ) -> Displacement<'g> {
         match self.form {
-            Form::Chart => self.step_in_chart(energy, from.at, self.manifold.choose_chart(from.at), pace, noise),
-            Form::Geodesic | Form::Settled => self.step_embedded(energy, from.at, pace, noise),
+            FlowForm::Chart => self.step_in_chart(energy, from.at, self.manifold.choose_chart(from.at), pace, noise),
+            FlowForm::Geodesic | FlowForm::Settled => self.step_embedded(energy, from.at, pace, noise),
         }
     }
 }

@@ -10,7 +10,7 @@
 //! **Checked by** tests/annealed.rs, tests/sampler_facts.rs (F47–F50).
 
 use super::chains::STREAM;
-use super::{Adaptation, ChainDivergence, Hamiltonian, Metropolis, Sampler, Schedule, Spot};
+use super::{Adaptation, AnnealingSchedule, ChainDivergence, Hamiltonian, Metropolis, Sampler, Spot};
 use crate::Error;
 use crate::energy::Energy;
 use crate::estimate::{Estimate, log_mean_exp, weighted_sample_size};
@@ -28,7 +28,7 @@ pub struct Annealing {
     /// Its steps at each temperature.
     pub moves: usize,
     /// The temperatures.
-    pub schedule: Schedule,
+    pub schedule: AnnealingSchedule,
     /// Whether to go from the target to the base law.
     pub reversed: bool,
     /// ε to start with.
@@ -44,7 +44,7 @@ impl Annealing {
         Annealing {
             sampler: Arc::new(Hamiltonian::on(manifold, Hamiltonian::LEAPFROGS)),
             moves: 1,
-            schedule: Schedule::Sigmoid { count: 1000 },
+            schedule: AnnealingSchedule::Sigmoid { count: 1000 },
             reversed: false,
             step: 0.01,
             adaptation: Adaptation::Multiplicative { target: 0.65, bounds: (1e-4, 0.5) },

@@ -3,10 +3,10 @@
 //! **Statement.** Draw t of chain c of replica r is a point; a statistic f has one trace f(x_1), f(x_2), … per chain.
 //! **Conventions.** Numbers are f64 whatever the program ran in. Rows that are one population (Stein, birth and death) are
 //! not independent chains: means over replicas are ([`Draws::replica_means`]).
-//! **Error.** That of [`Summary`]. **Checked by** tests/sampler_laws.rs, tests/sampler_moments.rs.
+//! **Error.** That of [`ChainSummary`]. **Checked by** tests/sampler_laws.rs, tests/sampler_moments.rs.
 
 use super::Spot;
-use crate::estimate::{Estimate, Summary};
+use crate::estimate::{ChainSummary, Estimate};
 use crate::{ChainDivergence, Error};
 use minvel_engine::math::Real;
 use minvel_engine::{Expr, State};
@@ -68,8 +68,8 @@ impl Draws {
     }
 
     /// The mean of f over all draws, its error, and what the chains say about it.
-    pub fn summary(&self, f: impl Fn(&[f64]) -> f64) -> Summary {
-        Summary::of(&self.traces(f))
+    pub fn summary(&self, f: impl Fn(&[f64]) -> f64) -> ChainSummary {
+        ChainSummary::of(&self.traces(f))
     }
 
     /// The mean of f over the draws of each replica, and of these: with an honest error also for interacting particles.

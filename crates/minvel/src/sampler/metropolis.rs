@@ -10,7 +10,7 @@
 //! **Checked by** tests/sampler_laws.rs, tests/sampler_moments.rs, tests/sampler_facts.rs (F50).
 
 use super::{Sampler, Spot, SpotOf, Transition};
-use crate::flow::{Form, Law, Noise, Pace, RiemannianLangevin};
+use crate::flow::{FlowForm, Law, Noise, Pace, RiemannianLangevin};
 use crate::manifold::Manifold;
 use crate::stream::substream;
 use minvel_engine::{Draw, Expr};
@@ -64,7 +64,7 @@ impl Sampler for Metropolis {
     }
 
     fn transition<'g>(&self, target: SpotOf<'_, 'g>, from: Spot<'g>, step: Expr<'g>, stream: u32) -> Transition<'g> {
-        let flow = RiemannianLangevin { manifold: self.manifold.clone(), form: Form::Chart };
+        let flow = RiemannianLangevin { manifold: self.manifold.clone(), form: FlowForm::Chart };
         let pace = Pace::sampling(step);
         let chart = self.chart(from.at, substream(stream, 1));
         let forth = flow.step_in_chart(&from.tangent(), from.at, chart, pace, Noise::drawn(Law::Gaussian, stream));

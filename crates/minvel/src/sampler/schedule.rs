@@ -6,7 +6,7 @@
 
 /// A rule for the β_k.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Schedule {
+pub enum AnnealingSchedule {
     /// Slow at both ends, where the energy of the base law and of the target change most: as in the official code.
     Sigmoid {
         /// K + 1.
@@ -26,21 +26,23 @@ pub enum Schedule {
     },
 }
 
-impl Schedule {
+impl AnnealingSchedule {
     /// β_0 … β_K.
     pub fn betas(&self) -> Vec<f64> {
-        let (Schedule::Sigmoid { count } | Schedule::Linear { count } | Schedule::Geometric { count, .. }) = *self;
+        let (AnnealingSchedule::Sigmoid { count }
+        | AnnealingSchedule::Linear { count }
+        | AnnealingSchedule::Geometric { count, .. }) = *self;
         assert!(count >= 2, "schedule: {count} temperatures do not join two laws");
         let last = count - 1;
         let share = |k: usize| k as f64 / last as f64;
         let value = |k: usize| match *self {
-            Schedule::Linear { .. } => share(k),
-            Schedule::Sigmoid { .. } => {
+            AnnealingSchedule::Linear { .. } => share(k),
+            AnnealingSchedule::Sigmoid { .. } => {
                 let sigmoid = |t: f64| 1.0 / (1.0 + (-t).exp());
                 let (low, high) = (sigmoid(-4.0), sigmoid(4.0));
                 (sigmoid(8.0 * share(k) - 4.0) - low) / (high - low)
             }
-            Schedule::Geometric { first, .. } => {
+            AnnealingSchedule::Geometric { first, .. } => {
                 assert!(first > 0.0 && first < 1.0, "schedule: {first} is not between 0 and 1");
                 first.powf((last - k) as f64 / (last - 1).max(1) as f64)
             }

@@ -1,7 +1,7 @@
 //! Results of a stage, kept for a run that goes on after an interruption.
 
 use super::checkpoint::Checkpoint;
-use super::desk::Desk;
+use super::context::Context;
 use crate::Error;
 use minvel_engine::State;
 use serde::de::DeserializeOwned;
@@ -46,7 +46,7 @@ struct Note<N> {
     more: N,
 }
 
-impl Desk<'_> {
+impl Context<'_> {
     /// Lists of numbers, and what else `make` gives, or gave before an interruption from the same inputs; without a place
     /// for checkpoints they are made anew.
     pub fn kept<N: Serialize + DeserializeOwned>(

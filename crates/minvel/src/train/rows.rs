@@ -1,6 +1,6 @@
 //! Loops over rows: by several threads, in pieces short enough that a request to stop is heard.
 
-use super::desk::Desk;
+use super::context::Context;
 use crate::Error;
 use std::cell::Cell;
 use std::sync::Mutex;
@@ -27,19 +27,19 @@ impl<'a, T> Rest<'a, T> {
     }
 }
 
-/// `width` values for each of `count` rows, by the threads of the desk, which each fill some rows at a time:
+/// `width` values for each of `count` rows, by the threads of the context, which each fill some rows at a time:
 /// `work(first row, rows to fill)`. A row must not depend on the others. Counts rows of the open stage; an error if the
-/// desk is asked to stop.
+/// context is asked to stop.
 pub fn by_rows<T: Clone + Default + Send>(
     count: usize,
     width: usize,
-    desk: &Desk,
+    context: &Context,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<Vec<T>, Error> {
     let mut out = vec![T::default(); count * width];
     let rest = Mutex::new(Rest { first: 0, rows: &mut out });
     let done = AtomicUsize::new(0);
-    let stop = desk.stop.clone();
+    let stop = context.stop.clone();
     let work = |tell: &dyn Fn()| {
         let mut piece = 1;
         while !stop.asked() {
@@ -56,15 +56,15 @@ pub fn by_rows<T: Clone + Default + Send>(
     let told = Cell::new(0);
     let tell = || {
         let now = done.load(Ordering::Relaxed);
-        desk.worked(now - told.replace(now));
+        context.worked(now - told.replace(now));
     };
     std::thread::scope(|scope| {
-        for _ in 1..desk.threads().min(count) {
+        for _ in 1..context.threads().min(count) {
             scope.spawn(|| work(&|| ()));
         }
         work(&tell);
     });
-    desk.go_on()?;
+    context.go_on()?;
     tell();
     Ok(out)
 }

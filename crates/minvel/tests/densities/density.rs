@@ -2,7 +2,7 @@
 
 use minvel::density::{Bump, Density, KernelDensity, Search};
 use minvel::manifold::{Space, parse};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
 use minvel_testing::{estimate, within_sigma, within_ulps};
 
@@ -152,8 +152,8 @@ fn a_kernel_density_is_the_mean_of_its_kernels() {
         let weights: Vec<f64> = (0..701).map(|i| 1.0 + (i % 3) as f64).collect();
         for kappa in [0.5, 900.0] {
             let density = KernelDensity::new(bump.clone(), &centres, kappa, 0.1).weighted(&weights);
-            let got = density.log_density(&queries, &Desk::of_threads(1)).unwrap();
-            assert_eq!(got, density.log_density(&queries, &Desk::of_threads(3)).unwrap(), "threads change nothing");
+            let got = density.log_density(&queries, &Context::of_threads(1)).unwrap();
+            assert_eq!(got, density.log_density(&queries, &Context::of_threads(3)).unwrap(), "threads change nothing");
             let value = |x: &[f64], skip: usize| {
                 let pairs = centres.chunks(m).zip(&weights).enumerate().filter(|(i, _)| *i != skip);
                 let kernels = log_mean(pairs.map(|(_, (c, w))| (*w, bump.log_density(x, c, kappa))));
@@ -166,7 +166,8 @@ fn a_kernel_density_is_the_mean_of_its_kernels() {
                 // κt is a difference of numbers of size κ·scale.
                 assert!(within_ulps(*got, value(x, usize::MAX), 64.0 + 8.0 * kappa), "{name}: {got}");
             }
-            for (i, got) in density.leave_one_out(&Desk::of_threads(2)).unwrap().into_iter().enumerate().step_by(50) {
+            for (i, got) in density.leave_one_out(&Context::of_threads(2)).unwrap().into_iter().enumerate().step_by(50)
+            {
                 let expected = value(&centres[i * m..(i + 1) * m], i);
                 assert!(within_ulps(got, expected, 64.0 + 8.0 * kappa), "{name}: {got}, not {expected}");
             }
@@ -180,7 +181,7 @@ fn a_kernel_density_integrates_to_one() {
         let (bump, c, _) = case(name);
         let density = KernelDensity::new(bump.clone(), &draws(&bump, &c, 8.0, 5, 40), 20.0, 0.2);
         let grid = parse(name).unwrap().grid(resolution, RADIUS).unwrap();
-        let values = density.log_density(&grid.points, &Desk::of_threads(2)).unwrap();
+        let values = density.log_density(&grid.points, &Context::of_threads(2)).unwrap();
         let terms: Vec<f64> = values.iter().zip(&grid.weights).map(|(l, w)| w * l.exp()).collect();
         assert!(within_ulps(minvel_testing::sum(&terms), 1.0, 1e5), "{name}: {}", minvel_testing::sum(&terms));
     }
@@ -196,13 +197,13 @@ fn the_bandwidths_tried_have_the_likelihoods_of_their_densities() {
             &train,
             Some(&validation),
             &Search::default(),
-            &Desk::of_threads(2),
+            &Context::of_threads(2),
         )
         .unwrap();
         assert!(!bandwidth.at_edge && density.kappa() == bandwidth.kappa);
         for (kappa, value) in &bandwidth.tried {
             let all = KernelDensity::new(bump.clone(), &train, *kappa, 0.01)
-                .log_density(&validation, &Desk::of_threads(1))
+                .log_density(&validation, &Context::of_threads(1))
                 .unwrap();
             let expected = all.iter().sum::<f64>() / all.len() as f64;
             // Each doubling of κ by squaring doubles the error: 2²⁸ rounding errors in the end.
@@ -221,9 +222,9 @@ fn cross_validation_finds_a_bandwidth_that_is_good_on_fresh_points() {
         let both = |count, seed| [draws(&bump, &c, 30.0, count, seed), draws(&bump, &d, 8.0, count, seed + 1)].concat();
         let (train, fresh) = (both(500, 60), both(1000, 70));
         let (density, bandwidth) =
-            KernelDensity::cross_validated(bump.clone(), &train, None, &Search::default(), &Desk::of_threads(2))
+            KernelDensity::cross_validated(bump.clone(), &train, None, &Search::default(), &Context::of_threads(2))
                 .unwrap();
-        let values = density.log_density(&fresh, &Desk::of_threads(2)).unwrap();
+        let values = density.log_density(&fresh, &Context::of_threads(2)).unwrap();
         let (mean, error) = estimate(&values);
         println!("{name}: κ = {:.1}, {mean:.3} ± {error:.3}, folds say {:.3}", bandwidth.kappa, bandwidth.log_density);
         // Folds leave out a tenth of the points, and both means have their own errors.
@@ -232,7 +233,7 @@ fn cross_validation_finds_a_bandwidth_that_is_good_on_fresh_points() {
             let other = KernelDensity::new(bump.clone(), &train, factor * density.kappa(), 0.01);
             let gain: Vec<f64> = values
                 .iter()
-                .zip(other.log_density(&fresh, &Desk::of_threads(2)).unwrap())
+                .zip(other.log_density(&fresh, &Context::of_threads(2)).unwrap())
                 .map(|(a, b)| a - b)
                 .collect();
             let (gain, error) = estimate(&gain);
@@ -255,8 +256,9 @@ fn scales_by_coordinate_follow_the_data() {
         println!("{name}: scales {:?}", scaled.scales());
         let values = |bump: Bump| {
             let (density, _) =
-                KernelDensity::cross_validated(bump, &train, None, &Search::default(), &Desk::of_threads(2)).unwrap();
-            density.log_density(&fresh, &Desk::of_threads(2)).unwrap()
+                KernelDensity::cross_validated(bump, &train, None, &Search::default(), &Context::of_threads(2))
+                    .unwrap();
+            density.log_density(&fresh, &Context::of_threads(2)).unwrap()
         };
         let gain: Vec<f64> = values(scaled).iter().zip(values(bump.clone())).map(|(a, b)| a - b).collect();
         let (gain, error) = estimate(&gain);
@@ -271,9 +273,9 @@ fn repeated_points_drive_the_bandwidth_to_its_edge_and_it_says_so() {
     let once = draws(&bump, &c, 3.0, 50, 80);
     let train: Vec<f64> = once.repeat(4);
     let (density, bandwidth) =
-        KernelDensity::cross_validated(bump, &train, None, &Search::default(), &Desk::of_threads(2)).unwrap();
+        KernelDensity::cross_validated(bump, &train, None, &Search::default(), &Context::of_threads(2)).unwrap();
     assert!(
-        bandwidth.at_edge && density.log_density(&once, &Desk::of_threads(1)).unwrap().iter().all(|l| l.is_finite())
+        bandwidth.at_edge && density.log_density(&once, &Context::of_threads(1)).unwrap().iter().all(|l| l.is_finite())
     );
 }
 
@@ -288,7 +290,7 @@ fn the_antipode_of_a_centre_is_far_from_it_on_spheres_and_the_same_axis_or_rotat
         let opposite: Vec<f64> = c.iter().map(|x| -x).collect();
         let kappa = 6.0;
         let density = KernelDensity::new(bump.clone(), &c, kappa, 0.0);
-        let at = density.log_density(&[c.clone(), opposite.clone()].concat(), &Desk::of_threads(1)).unwrap();
+        let at = density.log_density(&[c.clone(), opposite.clone()].concat(), &Context::of_threads(1)).unwrap();
         if !name.starts_with("sphere") {
             assert!(within_ulps(at[0], at[1], 64.0), "{name}: {at:?}");
         } else {

@@ -2,7 +2,7 @@
 
 use minvel::density::{Bump, Density, Mixture, MixtureSearch, Uniform};
 use minvel::manifold::{Space, parse};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
 use minvel_testing::{estimate, within_ulps};
 
@@ -52,7 +52,7 @@ fn search() -> MixtureSearch {
 /// KL(truth ‖ model) on fresh points, with its error.
 fn divergence(name: &str, model: &Mixture) -> (f64, f64) {
     let (fresh, truth) = two_bumps(name, 4000, 2);
-    let model = model.log_density(&fresh, &Desk::of_threads(2)).unwrap();
+    let model = model.log_density(&fresh, &Context::of_threads(2)).unwrap();
     estimate(&truth.iter().zip(&model).map(|(a, b)| a - b).collect::<Vec<f64>>())
 }
 
@@ -61,7 +61,7 @@ fn mixtures_of_two_are_recovered_on_every_manifold() {
     for name in NAMES {
         let manifold = parse(name).unwrap();
         let (train, _) = two_bumps(name, 2000, 1);
-        let mixture = Mixture::fitted(&*manifold, &train, 2, &search(), &Desk::of_threads(2)).unwrap();
+        let mixture = Mixture::fitted(&*manifold, &train, 2, &search(), &Context::of_threads(2)).unwrap();
         let (kl, error) = divergence(name, &mixture);
         // A model of q parameters that is learnt from N points costs q/2N on average.
         let parameters = 1 + 2 * (2 * manifold.dim() + 3);
@@ -69,7 +69,7 @@ fn mixtures_of_two_are_recovered_on_every_manifold() {
         println!("{name}: KL = {kl:.4} ± {error:.4}, about {cost:.4} expected");
         assert!(kl < 4.0 * cost + 4.0 * error, "{name}: KL = {kl} ± {error}");
         let (one, error) =
-            divergence(name, &Mixture::fitted(&*manifold, &train, 1, &search(), &Desk::of_threads(2)).unwrap());
+            divergence(name, &Mixture::fitted(&*manifold, &train, 1, &search(), &Context::of_threads(2)).unwrap());
         assert!(one > 4.0 * cost + 4.0 * error, "{name}: one component does as well, KL = {one}");
     }
 }
@@ -86,11 +86,16 @@ fn mixtures_integrate_to_one() {
     ] {
         let manifold = parse(name).unwrap();
         let (train, _) = two_bumps(name, 500, 3);
-        let mixture =
-            Mixture::fitted(&*manifold, &train, 3, &MixtureSearch { uniform: 0.05, ..search() }, &Desk::of_threads(2))
-                .unwrap();
+        let mixture = Mixture::fitted(
+            &*manifold,
+            &train,
+            3,
+            &MixtureSearch { uniform: 0.05, ..search() },
+            &Context::of_threads(2),
+        )
+        .unwrap();
         let grid = manifold.grid(resolution, 6.0).unwrap();
-        let values = mixture.log_density(&grid.points, &Desk::of_threads(2)).unwrap();
+        let values = mixture.log_density(&grid.points, &Context::of_threads(2)).unwrap();
         let total =
             minvel_testing::sum(&values.iter().zip(&grid.weights).map(|(l, w)| w * l.exp()).collect::<Vec<f64>>());
         println!("{name}: {total}");
@@ -103,7 +108,7 @@ fn the_number_of_components_is_found_on_validation_points() {
     for name in ["sphere:2", "euclidean:2"] {
         let manifold = parse(name).unwrap();
         let ((train, _), (validation, _)) = (two_bumps(name, 2000, 4), two_bumps(name, 1000, 5));
-        let mixture = Mixture::selected(&*manifold, &train, &validation, &search(), &Desk::of_threads(2)).unwrap();
+        let mixture = Mixture::selected(&*manifold, &train, &validation, &search(), &Context::of_threads(2)).unwrap();
         let (kl, error) = divergence(name, &mixture);
         println!("{name}: {} components, KL = {kl:.4} ± {error:.4}", mixture.components());
         assert!((2..=8).contains(&mixture.components()) && kl < 0.02 + 4.0 * error, "{name}");
@@ -117,9 +122,9 @@ fn scale_and_place_of_flat_data_do_not_matter() {
     let moved: Vec<f64> =
         train.iter().enumerate().map(|(i, x)| if i % 2 == 0 { 1e4 + 100.0 * x } else { 1e-3 * x }).collect();
     let values = |points: &[f64]| {
-        Mixture::fitted(&*manifold, points, 2, &search(), &Desk::of_threads(2))
+        Mixture::fitted(&*manifold, points, 2, &search(), &Context::of_threads(2))
             .unwrap()
-            .log_density(points, &Desk::of_threads(1))
+            .log_density(points, &Context::of_threads(1))
             .unwrap()
     };
     for (a, b) in values(&train).iter().zip(values(&moved)) {
@@ -134,8 +139,8 @@ fn repeated_points_do_not_collapse_a_mixture() {
         let manifold = parse(name).unwrap();
         let point = &two_bumps(name, 1, 7).0;
         let train = point.repeat(30);
-        let mixture = Mixture::selected(&*manifold, &train, point, &search(), &Desk::of_threads(2)).unwrap();
-        assert!(mixture.log_density(&train, &Desk::of_threads(1)).unwrap().iter().all(|l| l.is_finite()), "{name}");
+        let mixture = Mixture::selected(&*manifold, &train, point, &search(), &Context::of_threads(2)).unwrap();
+        assert!(mixture.log_density(&train, &Context::of_threads(1)).unwrap().iter().all(|l| l.is_finite()), "{name}");
     }
 }
 
@@ -143,7 +148,7 @@ fn repeated_points_do_not_collapse_a_mixture() {
 fn the_uniform_density_exists_where_the_volume_does() {
     let values = Uniform::new(&*parse("sphere:2").unwrap())
         .unwrap()
-        .log_density(&[1.0, 0.0, 0.0], &Desk::of_threads(1))
+        .log_density(&[1.0, 0.0, 0.0], &Context::of_threads(1))
         .unwrap();
     assert!(within_ulps(values[0], -(4.0 * std::f64::consts::PI).ln(), 4.0));
     assert!(Uniform::new(&*parse("hyperbolic:2").unwrap()).is_none());

@@ -5,7 +5,7 @@ use minvel::Manifold;
 use minvel::density::{Bump, Density, KernelDensity, Kind, LocalKernels, LocalSettings};
 use minvel::fit::{Model, Outcome, Procedure, Trial};
 use minvel::manifold::{Space, parse};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
 use minvel_testing::within_sigma;
 use std::f64::consts::{PI, TAU};
@@ -30,7 +30,7 @@ fn bump(name: &str, kappa: f64, count: usize, seed: u64) -> (Arc<dyn Manifold>, 
 }
 
 fn outcome(manifold: &Arc<dyn Manifold>, points: &[f64], changes: &[&str]) -> Outcome {
-    Outcome::of(manifold, &settings(changes), points, &Desk::bare()).unwrap()
+    Outcome::of(manifold, &settings(changes), points, &Context::bare()).unwrap()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn five_rows_are_enough_for_a_density_on_every_manifold() {
         );
         assert!(fit.evaluation.test_nll.std_error > 0.0 && fit.evaluation.test_nll.mean.is_finite(), "{name}");
         let grid = manifold.grid(resolution, 9.0).unwrap();
-        let logs = fit.model.log_density(&grid.points, &Desk::bare()).unwrap();
+        let logs = fit.model.log_density(&grid.points, &Context::bare()).unwrap();
         let excess = grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
         println!("{name}: ∫p − 1 = {excess:+.1e}");
         assert!(excess.abs() < 1e-6, "{name}: {excess}");
@@ -88,12 +88,12 @@ fn small_sets_of_a_smooth_law_have_no_needles() {
     };
     for (rows, seed) in [(10, 1), (20, 2), (20, 3), (30, 4), (30, 5), (50, 6), (50, 7), (100, 8)] {
         let (_, points) = bump("sphere:1", KAPPA, rows, seed);
-        let model = Model::of_few(&manifold, &settings(&[]), &points, &Desk::bare()).unwrap();
-        let logs = model.log_density(&grid.points, &Desk::bare()).unwrap();
+        let model = Model::of_few(&manifold, &settings(&[]), &points, &Context::bare()).unwrap();
+        let logs = model.log_density(&grid.points, &Context::bare()).unwrap();
         println!("{rows} rows: highest {:+.2} above the truth, {} peaks", highest(&logs) - truth, peaks(&logs));
         assert!(highest(&logs) - truth < 3f64.ln() && peaks(&logs) <= 1 + rows / 8, "{rows} rows, seed {seed}");
         let needles = KernelDensity::new(law.clone(), &points, 1e4, 0.01)
-            .log_density(&grid.points, &Desk::of_threads(1))
+            .log_density(&grid.points, &Context::of_threads(1))
             .unwrap();
         assert!(highest(&needles) - truth > 3f64.ln() && peaks(&needles) > 1 + rows / 8, "no power");
     }
@@ -111,7 +111,7 @@ fn repeats_do_not_sharpen_plain_kernels() {
         })
         .collect();
     let kappa = |points: &[f64]| {
-        let plain = LocalKernels::plain(&*manifold, points, &Desk::of_threads(1)).unwrap().density;
+        let plain = LocalKernels::plain(&*manifold, points, &Context::of_threads(1)).unwrap().density;
         plain
             .families()
             .iter()
@@ -124,7 +124,7 @@ fn repeats_do_not_sharpen_plain_kernels() {
         &rounded,
         None,
         &Default::default(),
-        &Desk::bare(),
+        &Context::bare(),
     )
     .unwrap();
     println!(
@@ -139,7 +139,7 @@ fn local_kernels_are_used_where_they_are_clearly_better_and_not_elsewhere() {
     let plain = |model: &Model| model.kernels().families().iter().any(|f| matches!(f.kind, Kind::Natural { .. }));
     for seed in 1..=5 {
         let (manifold, points) = bump("euclidean:2", 1.0, 150, seed);
-        let model = Model::of_few(&manifold, &settings(&[]), &points, &Desk::bare()).unwrap();
+        let model = Model::of_few(&manifold, &settings(&[]), &points, &Context::bare()).unwrap();
         assert!(plain(&model), "seed {seed}: one normal law needs no more than plain kernels");
     }
     // A thin ring and a wide cloud: no single width suits both.
@@ -150,7 +150,7 @@ fn local_kernels_are_used_where_they_are_clearly_better_and_not_elsewhere() {
         [radius * angle.cos(), radius * angle.sin()]
     });
     let ring: Vec<f64> = ring.collect();
-    let model = Model::of_few(&parse("euclidean:2").unwrap(), &settings(&[]), &ring, &Desk::bare()).unwrap();
+    let model = Model::of_few(&parse("euclidean:2").unwrap(), &settings(&[]), &ring, &Context::bare()).unwrap();
     assert!(!plain(&model), "local kernels are better here");
 }
 
@@ -172,7 +172,7 @@ fn a_correction_of_few_rows_is_tried_and_resumes_to_the_same_bits() {
     let one = outcome(&manifold, &points, &wide);
     let two = outcome(&manifold, &points, &wide);
     let fresh = bump("sphere:2", 60.0, 50, 9).1;
-    let logs = |fit: &Outcome| fit.model.log_density(&fresh, &Desk::bare()).unwrap();
+    let logs = |fit: &Outcome| fit.model.log_density(&fresh, &Context::bare()).unwrap();
     assert_eq!(logs(&one), logs(&two));
     assert_eq!(format!("{:?}", one.evaluation), format!("{:?}", two.evaluation));
     println!("t = {}, NLL {}", one.model.share(), one.evaluation.test_nll);
@@ -193,16 +193,16 @@ fn natural_kernels_are_densities_with_draws_and_slopes() {
     for (name, resolution) in cases {
         for kappa in [0.3, 20.0] {
             let (manifold, points) = bump(name, kappa, 12, 6);
-            let density = LocalKernels::plain(&*manifold, &points, &Desk::of_threads(1)).unwrap().density;
+            let density = LocalKernels::plain(&*manifold, &points, &Context::of_threads(1)).unwrap().density;
             let grid = manifold.grid(resolution, 12.0).unwrap();
-            let logs = density.log_density_of(&grid.points, &Desk::of_threads(2)).unwrap();
+            let logs = density.log_density_of(&grid.points, &Context::of_threads(2)).unwrap();
             let over = |of: &dyn Fn(f64) -> f64| {
                 logs.iter().zip(&grid.weights).map(|(l, w)| w * l.exp() * of(*l)).sum::<f64>()
             };
             let excess = over(&|_| 1.0) - 1.0;
             println!("{name}, κ about {kappa}: ∫ − 1 = {excess:+.1e}");
             assert!(excess.abs() < 1e-6, "{name}: {excess}");
-            let drawn = density.log_density_of(&density.sample(4000, 1), &Desk::of_threads(2)).unwrap();
+            let drawn = density.log_density_of(&density.sample(4000, 1), &Context::of_threads(2)).unwrap();
             assert!(within_sigma(&format!("{name}: E log p"), &drawn, over(&|l| l), 4.0), "{name}");
             slopes_agree(name, &*manifold, &density, &points);
         }
@@ -214,7 +214,7 @@ fn slopes_agree(name: &str, manifold: &dyn Manifold, density: &LocalKernels, poi
     const STEP: f64 = 1e-4;
     let (m, n) = (manifold.ambient(), manifold.dim());
     for x in density.sample(5, 3).chunks(m).chain([&points[..m]]) {
-        let derivative = density.derivative(x, &Desk::of_threads(1)).unwrap();
+        let derivative = density.derivative(x, &Context::of_threads(1)).unwrap();
         for j in 0..n {
             let at = |t: f64| {
                 let (mut y, mut from, mut start) = (vec![0.0; m], 0, 0);
@@ -231,7 +231,7 @@ fn slopes_agree(name: &str, manifold: &dyn Manifold, density: &LocalKernels, poi
                 y
             };
             let (up, down) = (at(STEP), at(-STEP));
-            let log = |y: &[f64]| density.log_density_of(y, &Desk::of_threads(1)).unwrap()[0];
+            let log = |y: &[f64]| density.log_density_of(y, &Context::of_threads(1)).unwrap()[0];
             let expected = (log(&up) - log(&down)) / (2.0 * STEP);
             let along = |k: usize| (up[k] - down[k] + TAU * ((down[k] - up[k]) / TAU).round()) / (2.0 * STEP);
             let got: f64 = (0..m).map(|k| derivative[k] * along(k)).sum();
@@ -245,18 +245,18 @@ fn slopes_agree(name: &str, manifold: &dyn Manifold, density: &LocalKernels, poi
 #[test]
 fn plain_kernels_say_of_each_point_what_the_others_say() {
     let (manifold, points) = bump("euclidean:2", 1.0, 40, 7);
-    let fit = LocalKernels::plain(&*manifold, &points, &Desk::of_threads(1)).unwrap();
+    let fit = LocalKernels::plain(&*manifold, &points, &Context::of_threads(1)).unwrap();
     for i in [0, 13, 39] {
         let others: Vec<f64> = [&points[..2 * i], &points[2 * i + 2..]].concat();
         let Kind::Natural { kappa } = fit.density.families()[0].kind else { panic!("a natural kernel") };
         let expected = KernelDensity::new(Bump::new(&*manifold).unwrap(), &others, kappa, 0.0);
-        let expected = expected.log_density(&points[2 * i..][..2], &Desk::of_threads(1)).unwrap()[0];
+        let expected = expected.log_density(&points[2 * i..][..2], &Context::of_threads(1)).unwrap()[0];
         assert!(
             (fit.held_out[i] - expected).abs() < 1e-12 * (1.0 + expected.abs()),
             "{} not {expected}",
             fit.held_out[i]
         );
     }
-    let whole = LocalSettings::default().fit(&*manifold, &points, 1, &Desk::of_threads(1), false).unwrap();
+    let whole = LocalSettings::default().fit(&*manifold, &points, 1, &Context::of_threads(1), false).unwrap();
     assert_eq!(whole.held_out.len(), fit.held_out.len());
 }

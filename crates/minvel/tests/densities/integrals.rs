@@ -5,7 +5,7 @@ use minvel::Manifold;
 use minvel::density::Bump;
 use minvel::fit::Model;
 use minvel::manifold::{Space, parse};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn model(case: &Case, seed: u64) -> Model {
     let seed_change = format!("seed={seed}");
     let changes: Vec<&str> = ROUGH.iter().chain(case.changes).copied().chain([seed_change.as_str()]).collect();
     let data = points(&manifold, case.rows, seed);
-    Model::learn(manifold, &settings(&changes), &data, &data, &Desk::bare()).unwrap().0
+    Model::learn(manifold, &settings(&changes), &data, &data, &Context::bare()).unwrap().0
 }
 
 /// ∫p − 1 and ∫a − 1 on a grid of the manifold; flat space and hyperbolic space are cut off where nothing is left.
@@ -65,9 +65,12 @@ fn excess(model: &Model, resolution: usize) -> (f64, f64) {
     let hyperbolic = model.manifold().to_string().starts_with("hyperbolic");
     let radius = if hyperbolic { 2.0 * far.atanh() + 4.0 } else { 2.5 * far + 2.0 };
     let grid = model.manifold().grid(resolution, radius).unwrap();
-    let desk = Desk::bare();
+    let context = Context::bare();
     let total = |logs: Vec<f64>| grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
-    (total(model.log_density(&grid.points, &desk).unwrap()), total(model.log_anchor(&grid.points, &desk).unwrap()))
+    (
+        total(model.log_density(&grid.points, &context).unwrap()),
+        total(model.log_anchor(&grid.points, &context).unwrap()),
+    )
 }
 
 /// What is promised.

@@ -4,7 +4,7 @@ use crate::support::values;
 use minvel::Manifold;
 use minvel::density::{Density, Family, Kind, LocalKernels, LocalSettings};
 use minvel::manifold::{Space, parse};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_engine::Graph;
 use minvel_engine::random::{Key, Stream};
 use minvel_testing::{estimate, sum, within_sigma, within_ulps};
@@ -391,11 +391,11 @@ fn a_density_is_the_sum_of_its_kernels() {
         let case = Case::sized(name, width, count);
         let density = case.density();
         let points = density.sample(200, 5);
-        let got = density.log_density(&points, &Desk::of_threads(1)).unwrap();
+        let got = density.log_density(&points, &Context::of_threads(1)).unwrap();
         for threads in [2, 3] {
             assert_eq!(
                 got,
-                density.log_density(&points, &Desk::of_threads(threads)).unwrap(),
+                density.log_density(&points, &Context::of_threads(threads)).unwrap(),
                 "{name}: threads change nothing"
             );
         }
@@ -424,7 +424,7 @@ fn every_density_integrates_to_one_and_not_without_its_jacobian() {
     for (name, resolution) in GRIDS {
         let case = Case::new(name, 1.0);
         let total =
-            integral(&case, resolution, |points| case.density().log_density(points, &Desk::of_threads(2)).unwrap());
+            integral(&case, resolution, |points| case.density().log_density(points, &Context::of_threads(2)).unwrap());
         println!("{name}: ∫p = 1 {:+.1e}", total - 1.0);
         // What lies behind the cut locus, 9 deviations away, is below rounding; so is the error of the grid.
         assert!(within_ulps(total, 1.0, 1e5), "{name}: {total}");
@@ -450,12 +450,12 @@ fn the_derivative_is_the_slope_of_the_log_density_along_geodesics() {
         let (m, n) = (case.manifold.ambient(), case.manifold.dim());
         let points = density.sample(12, 6);
         let (derivative, other) = (
-            density.derivative(&points, &Desk::of_threads(1)).unwrap(),
-            twin.density().derivative(&points, &Desk::of_threads(1)).unwrap(),
+            density.derivative(&points, &Context::of_threads(1)).unwrap(),
+            twin.density().derivative(&points, &Context::of_threads(1)).unwrap(),
         );
         assert_eq!(
             derivative,
-            density.derivative(&points, &Desk::of_threads(3)).unwrap(),
+            density.derivative(&points, &Context::of_threads(3)).unwrap(),
             "{name}: threads change nothing"
         );
         let (mut worst, mut worst_twin) = (0f64, 0f64);
@@ -465,7 +465,7 @@ fn the_derivative_is_the_slope_of_the_log_density_along_geodesics() {
                     let v: Vec<f64> = (0..n).map(|i| if i == j { t } else { 0.0 }).collect();
                     from_normal(&case.spaces, x, &v)
                 };
-                let expected = slope(STEP, |t| density.log_density(&along(t), &Desk::of_threads(1)).unwrap()[0]);
+                let expected = slope(STEP, |t| density.log_density(&along(t), &Context::of_threads(1)).unwrap()[0]);
                 let speed = velocity(&case.spaces, x, &vec![0.0; n], j, STEP);
                 let dot = |d: &[f64]| d[k * m..][..m].iter().zip(&speed).map(|(d, s)| d * s).sum::<f64>();
                 let size = 1.0 + expected.abs();
@@ -489,7 +489,7 @@ fn samples_follow_their_density() {
         let (case, twin) = (Case::new(name, 1.0), Case::new(name, 1.2));
         let (density, m) = (case.density(), case.manifold.ambient());
         let grid = case.manifold.grid(resolution, RADIUS).unwrap();
-        let logs = density.log_density(&grid.points, &Desk::of_threads(2)).unwrap();
+        let logs = density.log_density(&grid.points, &Context::of_threads(2)).unwrap();
         let average = |f: &[f64]| {
             sum(&logs.iter().zip(&grid.weights).zip(f).map(|((l, w), f)| w * l.exp() * f).collect::<Vec<f64>>())
         };
@@ -499,7 +499,7 @@ fn samples_follow_their_density() {
             let x = g.input_rows("x", points.len() / m, [m]);
             values(&[crate::support::geometry::wave(&*case.manifold, x, 0.7)], &[("x", points)], 1).remove(0)
         };
-        let height = |points: &[f64]| density.log_density(points, &Desk::of_threads(2)).unwrap();
+        let height = |points: &[f64]| density.log_density(points, &Context::of_threads(2)).unwrap();
         let drawn = density.sample(COUNT, 8);
         drawn.chunks(m).take(200).for_each(|x| case.manifold.check(x).unwrap());
         assert!(within_sigma(&format!("{name}, side"), &side(&drawn), average(&side(&grid.points)), 4.0), "{name}");
@@ -584,7 +584,7 @@ fn shares_by_em_raise_the_likelihood_of_points_that_were_left_out_and_of_fresh_o
     for name in ["sphere:2", "torus:2", "euclidean:2", "hyperbolic:2", "so3", "product(sphere:1,euclidean:1)"] {
         let manifold = parse(name).unwrap();
         let (train, fresh) = (clusters(&*manifold, 400, 20), clusters(&*manifold, 2000, 21));
-        let all = LocalSettings::default().fit(&*manifold, &train, 1, &Desk::of_threads(2), false).unwrap();
+        let all = LocalSettings::default().fit(&*manifold, &train, 1, &Context::of_threads(2), false).unwrap();
         let shares: f64 = all.density.families().iter().map(|f| f.share).sum();
         assert!(within_ulps(shares, 1.0, 64.0), "{name}: shares add up to {shares}");
         let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
@@ -596,17 +596,17 @@ fn shares_by_em_raise_the_likelihood_of_points_that_were_left_out_and_of_fresh_o
             LocalSettings { widths: 0, ..LocalSettings::default() },
             LocalSettings { factors: vec![0.3, 1.0], ..LocalSettings::default() },
         ] {
-            let held_out = part.fit(&*manifold, &train, 1, &Desk::of_threads(2), false).unwrap().held_out;
+            let held_out = part.fit(&*manifold, &train, 1, &Context::of_threads(2), false).unwrap().held_out;
             let (more, less) = (mean(&all.held_out), mean(&held_out));
             assert!(more > less - dropped, "{name}: {more} with all kinds, {less} with a part of them");
         }
         let equal = with_equal_shares(&*manifold, &all.density);
         let pairs = all
             .density
-            .log_density(&fresh, &Desk::of_threads(2))
+            .log_density(&fresh, &Context::of_threads(2))
             .unwrap()
             .into_iter()
-            .zip(equal.log_density(&fresh, &Desk::of_threads(2)).unwrap());
+            .zip(equal.log_density(&fresh, &Context::of_threads(2)).unwrap());
         let (gain, error) = estimate(&pairs.map(|(a, b)| a - b).collect::<Vec<f64>>());
         println!("{name}: shares gain {gain:.4} ± {error:.4} nats on fresh points");
         assert!(gain > 4.0 * error, "{name}: {gain} ± {error}");
@@ -616,9 +616,9 @@ fn shares_by_em_raise_the_likelihood_of_points_that_were_left_out_and_of_fresh_o
             logs.iter().zip(points.chunks(manifold.ambient())).map(|(l, x)| l - truth(&*manifold, x)).collect()
         };
         let (left_out, spread) = estimate(&gaps(&all.held_out, &train));
-        let (own, _) = estimate(&gaps(&all.density.log_density(&train, &Desk::of_threads(2)).unwrap(), &train));
+        let (own, _) = estimate(&gaps(&all.density.log_density(&train, &Context::of_threads(2)).unwrap(), &train));
         let (honest, spread_there) =
-            estimate(&gaps(&all.density.log_density(&fresh, &Desk::of_threads(2)).unwrap(), &fresh));
+            estimate(&gaps(&all.density.log_density(&fresh, &Context::of_threads(2)).unwrap(), &fresh));
         // Four fifths of the points know less: errors fall with n^{−4/(4+dim)} at best, so by 1.25^{4/5} at most.
         let allowed = 4.0 * spread.hypot(spread_there) + (1.25f64.powf(0.8) - 1.0) * honest.abs();
         println!("{name}: less than the truth left out {left_out:.3}, fresh {honest:.3} ± {allowed:.3}, own {own:.3}");
@@ -636,8 +636,8 @@ fn repeats_of_a_point_are_left_out_together() {
         let doubled: Vec<f64> = single.chunks(m).flat_map(|x| [x, x].concat()).collect();
         let settings = LocalSettings { neighbours: vec![], ..LocalSettings::default() };
         let (one, two) = (
-            settings.fit(&*manifold, &single, 1, &Desk::of_threads(2), false).unwrap(),
-            settings.fit(&*manifold, &doubled, 1, &Desk::of_threads(2), false).unwrap(),
+            settings.fit(&*manifold, &single, 1, &Context::of_threads(2), false).unwrap(),
+            settings.fit(&*manifold, &doubled, 1, &Context::of_threads(2), false).unwrap(),
         );
         for (k, expected) in one.held_out.iter().enumerate() {
             for got in &two.held_out[2 * k..2 * k + 2] {
@@ -650,7 +650,7 @@ fn repeats_of_a_point_are_left_out_together() {
         let hair = vec![1e-9; manifold.dim()];
         let close: Vec<f64> =
             single.chunks(m).flat_map(|x| [x.to_vec(), from_normal(&spaces, x, &hair)].concat()).collect();
-        let three = settings.fit(&*manifold, &close, 1, &Desk::of_threads(2), false).unwrap();
+        let three = settings.fit(&*manifold, &close, 1, &Context::of_threads(2), false).unwrap();
         let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
         assert!(mean(&three.held_out) > mean(&one.held_out) + 1.0, "{name}: no power");
     }
@@ -662,12 +662,12 @@ fn threads_change_no_bit_of_a_fit() {
         let manifold = parse(name).unwrap();
         let points = clusters(&*manifold, 301, 40);
         let [one, two, three] = [1, 2, 3]
-            .map(|t| LocalSettings::default().fit(&*manifold, &points, 1, &Desk::of_threads(t), true).unwrap());
+            .map(|t| LocalSettings::default().fit(&*manifold, &points, 1, &Context::of_threads(t), true).unwrap());
         for other in [two, three] {
             assert_eq!(one.density, other.density, "{name}");
             assert_eq!((&one.held_out, &one.derivative), (&other.held_out, &other.derivative), "{name}");
         }
-        let another = LocalSettings::default().fit(&*manifold, &points, 2, &Desk::of_threads(1), true).unwrap();
+        let another = LocalSettings::default().fit(&*manifold, &points, 2, &Context::of_threads(1), true).unwrap();
         assert_ne!(one.held_out, another.held_out, "{name}: another seed, other folds");
     }
 }
@@ -681,7 +681,7 @@ fn kernels_stay_clear_of_the_cut_locus() {
         let mut stream = stream(50);
         let points: Vec<f64> = (0..60).flat_map(|_| point(&*manifold, 1.0, &mut stream)).collect();
         let settings = LocalSettings { neighbours: vec![12.0], ..LocalSettings::default() };
-        let density = settings.fit(&*manifold, &points, 1, &Desk::of_threads(1), false).unwrap().density;
+        let density = settings.fit(&*manifold, &points, 1, &Context::of_threads(1), false).unwrap().density;
         let largest = settings.factors.iter().copied().fold(0.0, f64::max);
         let total = density.centres();
         let tensors = density.tensors();
@@ -719,7 +719,7 @@ fn a_kernel_does_not_see_its_antipode_as_its_centre() {
         let density = case.density();
         let centre = case.centres[..case.manifold.ambient()].to_vec();
         let opposite: Vec<f64> = centre.iter().map(|x| -x).collect();
-        let at = density.log_density(&[centre, opposite].concat(), &Desk::of_threads(1)).unwrap();
+        let at = density.log_density(&[centre, opposite].concat(), &Context::of_threads(1)).unwrap();
         println!("{name}: {at:?}");
         match same {
             true => assert!(within_ulps(at[0], at[1], 1e4), "{name}: {at:?}"),

@@ -3,7 +3,7 @@
 use minvel::energy::{Energy, Gaussian, VonMises, VonMisesFisher};
 use minvel::estimate::Estimate;
 use minvel::manifold::{Euclidean, Sphere, Torus};
-use minvel::sampler::{Annealing, ChainDivergence, Hamiltonian, LogWeights, Schedule};
+use minvel::sampler::{Annealing, AnnealingSchedule, ChainDivergence, Hamiltonian, LogWeights};
 use minvel::{Error, Manifold, energy};
 use minvel_engine::math::Real;
 use minvel_engine::{Expr, Graph, Options, State};
@@ -34,7 +34,7 @@ fn gaussian() -> Gaussian {
 fn annealings(manifold: impl Manifold + 'static) -> [Annealing; 2] {
     let m: Arc<dyn Manifold> = Arc::new(manifold);
     // Fewer temperatures than the official thousand, so larger steps to start with.
-    let short = |a: Annealing| Annealing { schedule: Schedule::Sigmoid { count: 100 }, step: 0.1, ..a };
+    let short = |a: Annealing| Annealing { schedule: AnnealingSchedule::Sigmoid { count: 100 }, step: 0.1, ..a };
     [short(Annealing::langevin(m.clone())), short(Annealing::hamiltonian(m))]
 }
 
@@ -89,7 +89,8 @@ fn single_chains_lie_below_on_the_way_there_and_above_on_the_way_back() {
     let law = gaussian();
     let exact = law.log_partition().unwrap();
     let target = energy::points(&law, CHAINS, 1).unwrap();
-    let [coarse, _] = annealings(Euclidean(3)).map(|a| Annealing { schedule: Schedule::Linear { count: 10 }, ..a });
+    let [coarse, _] =
+        annealings(Euclidean(3)).map(|a| Annealing { schedule: AnnealingSchedule::Linear { count: 10 }, ..a });
     let single = |w: LogWeights| Estimate::of(w.log_partitions(1).into_iter().map(|e| e.mean));
     let forward = run::<f64>(&coarse, &law, None);
     let reverse = run::<f64>(&coarse.reversed(), &law, Some(&target));
@@ -104,9 +105,9 @@ fn single_chains_lie_below_on_the_way_there_and_above_on_the_way_back() {
 fn every_schedule_is_unbiased() {
     let law = gaussian();
     let schedules = [
-        Schedule::Sigmoid { count: 40 },
-        Schedule::Linear { count: 40 },
-        Schedule::Geometric { count: 40, first: 0.01 },
+        AnnealingSchedule::Sigmoid { count: 40 },
+        AnnealingSchedule::Linear { count: 40 },
+        AnnealingSchedule::Geometric { count: 40, first: 0.01 },
     ];
     for schedule in schedules {
         let betas = schedule.betas();
@@ -120,7 +121,8 @@ fn every_schedule_is_unbiased() {
 #[test]
 fn the_error_from_all_chains_is_the_scatter_between_replicas() {
     let (replicas, chains) = (50, 64);
-    let [annealing, _] = annealings(Euclidean(3)).map(|a| Annealing { schedule: Schedule::Sigmoid { count: 30 }, ..a });
+    let [annealing, _] =
+        annealings(Euclidean(3)).map(|a| Annealing { schedule: AnnealingSchedule::Sigmoid { count: 30 }, ..a });
     let options = Options { replicas, threads: 1, ..Options::default() };
     let weights = annealing.run::<f32>(&gaussian(), chains, &options, &State::new(replicas), None, SEED).unwrap();
     let pooled = weights.log_partition();

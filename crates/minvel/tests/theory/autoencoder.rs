@@ -1,7 +1,8 @@
 //! Auto-encoders: sizes, laws of codes, what each step changes and in which order, and ways to look at a model.
 
 use minvel::autoencoder::{
-    Autoencoder, Code, Decoder, Encoder, Learning, Likelihood, Match, Matched, Posterior, Settings, Views, initialise,
+    Autoencoder, AutoencoderSettings, Code, Decoder, Encoder, Learning, Likelihood, Match, Matched, Posterior, Views,
+    initialise,
 };
 use minvel::energy::von_mises_fisher::Reparameterisation;
 use minvel::energy::{Energy, Mlp};
@@ -35,8 +36,8 @@ const KINDS: [(&str, &str, &str); 9] = [
     ("discrepancy", "point", "euclidean:2"),
 ];
 
-fn settings(kind: &str, posterior: &str, latent: &str) -> Settings {
-    Settings {
+fn settings(kind: &str, posterior: &str, latent: &str) -> AutoencoderSettings {
+    AutoencoderSettings {
         latent: latent.into(),
         posterior: posterior.into(),
         likelihood: "bernoulli".into(),
@@ -65,7 +66,7 @@ const IMAGES: usize = 12;
 
 /// A learning that a test can afford, with plain descent: what changes is the gradient.
 fn small(kind: &str, posterior: &str, latent: &str, rate: f64) -> Learning {
-    let settings = Settings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
+    let settings = AutoencoderSettings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
     Learning {
         optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, rate),
         ..settings.learning([1, PIXELS, 1]).unwrap()
@@ -312,10 +313,10 @@ fn moved(state: &State<f64>, prefixes: &[&str], by: f64) -> (State<f64>, Vec<(St
 /// One step of a learning: the state after it, and its outputs.
 fn step(learning: &Learning, state: &State<f64>) -> (State<f64>, Vec<f64>) {
     let g = Graph::new();
-    let lesson = learning.step(g.input("images", [IMAGES, PIXELS]));
-    let mut program = g.compile::<f64>(&lesson.outputs, &lesson.updates(), &on_one_thread(1));
+    let learning_step = learning.step(g.input("images", [IMAGES, PIXELS]));
+    let mut program = g.compile::<f64>(&learning_step.outputs, &learning_step.updates(), &on_one_thread(1));
     let mut state = state.clone();
-    lesson.initialise(&mut state);
+    learning_step.initialise(&mut state);
     program.run(&mut state, &[("images", &images())], Clock { seed: 3, step: 0 });
     let outputs = (0..4).map(|k| program.output(k)[0]).collect();
     (state, outputs)
@@ -418,8 +419,8 @@ fn pixels_are_drawn_afresh_at_every_step_and_only_for_bernoulli() {
     gaussian.model.decoder.likelihood = Likelihood::Gaussian { deviation: 1.0 };
     for (learning, drawn) in [(learning, true), (gaussian, false)] {
         let g = Graph::new();
-        let lesson = learning.step(g.input("images", [1, PIXELS]));
-        let mut program = g.compile::<f64>(&[lesson.outputs[1]], &[], &on_one_thread(2));
+        let learning_step = learning.step(g.input("images", [1, PIXELS]));
+        let mut program = g.compile::<f64>(&[learning_step.outputs[1]], &[], &on_one_thread(2));
         let mut state = State::new(2);
         for p in learning.parameters() {
             // The same model in both replicas.
@@ -439,10 +440,11 @@ fn pixels_are_drawn_afresh_at_every_step_and_only_for_bernoulli() {
 
 fn train(learning: &Learning, mut state: State<f32>, steps: u32) -> State<f32> {
     let g = Graph::new();
-    let lesson = learning.step(g.input("images", [IMAGES, PIXELS]));
+    let learning_step = learning.step(g.input("images", [IMAGES, PIXELS]));
     initialise(&learning.parameters(), &mut state, 5);
-    lesson.initialise(&mut state);
-    let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), &on_one_thread(state.replicas()));
+    learning_step.initialise(&mut state);
+    let mut program =
+        g.compile::<f32>(&learning_step.outputs, &learning_step.updates(), &on_one_thread(state.replicas()));
     let images: Vec<f32> = images().iter().map(|x| *x as f32).collect();
     program.run_steps(&mut state, &[("images", &images)], 5, 0..steps);
     state
@@ -451,7 +453,7 @@ fn train(learning: &Learning, mut state: State<f32>, steps: u32) -> State<f32> {
 #[test]
 fn replicas_trained_side_by_side_are_those_trained_alone() {
     for (kind, posterior, latent) in KINDS {
-        let settings = Settings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
+        let settings = AutoencoderSettings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
         let learning = settings.learning([1, PIXELS, 1]).unwrap();
         let together = train(&learning, State::new(3), 5);
         for r in 0..3 {
@@ -571,7 +573,7 @@ fn samples_are_decoded_codes_of_the_prior() {
 
 #[test]
 fn settings_that_do_not_go_together_are_refused_by_name() {
-    type Change = fn(&mut Settings);
+    type Change = fn(&mut AutoencoderSettings);
     let cases: [(&str, Change); 14] = [
         ("latent", |s| s.latent = "sphere".into()),
         ("posterior", |s| s.posterior = "exact".into()),

@@ -5,7 +5,7 @@ use minvel::autoencoder::{Autoencoder, Decoder, Encoder, Evidence, ImportanceBou
 use minvel::energy::von_mises_fisher::Reparameterisation;
 use minvel::network::Activation;
 use minvel::special::log_mean_exp;
-use minvel::train::{Desk, Observer, Silent, Stop};
+use minvel::train::{Context, Observer, Silent, Stop};
 use minvel::{Error, manifold};
 use minvel_engine::State;
 use minvel_engine::init::Init;
@@ -67,7 +67,7 @@ impl Linear {
         for (name, values) in self.state.iter() {
             state.set(name, values, values.len());
         }
-        evidence.log_likelihoods(&self.model, &state, images, 3, &Desk::bare()).unwrap()
+        evidence.log_likelihoods(&self.model, &state, images, 3, &Context::bare()).unwrap()
     }
 
     fn evidence(&self, group: usize) -> Evidence {
@@ -80,7 +80,7 @@ impl Linear {
 
     fn bounds(&self, images: &[f64], codes: usize) -> Option<Vec<f64>> {
         let bound = ImportanceBound { codes, group: 2 };
-        let all = bound.bounds(&self.model, &self.state, images, 5, &Desk::bare()).unwrap();
+        let all = bound.bounds(&self.model, &self.state, images, 5, &Context::bare()).unwrap();
         all.map(|mut all| all.remove(0))
     }
 }
@@ -162,13 +162,13 @@ fn an_interrupted_evaluation_goes_on_with_the_group_it_was_at() {
     let evidence = Evidence::on(&model.model.latent, 20, 4, 2);
     let images = [3.0, 5.0, -2.0, 8.0, 1.0];
     let run = |observer: &dyn Observer, stop: Stop, images: &[f64]| {
-        let desk = Desk::new(observer, stop, scratch.folder(), "test");
-        evidence.log_likelihoods(&model.model, &model.state, images, 3, &desk)
+        let context = Context::new(observer, stop, scratch.folder(), "test");
+        evidence.log_likelihoods(&model.model, &model.state, images, 3, &context)
     };
     let asked = Stop::default();
     assert!(matches!(run(&Impatient(asked.clone()), asked, &images), Err(Error::Interrupted)));
     assert_eq!(scratch.list(), ["evidence.safetensors"]);
-    let whole = evidence.log_likelihoods(&model.model, &model.state, &images, 3, &Desk::bare()).unwrap();
+    let whole = evidence.log_likelihoods(&model.model, &model.state, &images, 3, &Context::bare()).unwrap();
     // Other images after those that were done: these are not annealed again.
     let other = [0.0, 0.0, -2.0, 8.0, 1.0];
     assert_eq!(run(&Silent, Stop::default(), &other).unwrap(), whole);

@@ -1,6 +1,8 @@
 //! Laws of convolutional networks: layers against loops, derivatives, differences, spectral norms, sizes, pixels.
 
-use minvel::autoencoder::{Architecture, Autoencoder, Likelihood, Matched, Posterior, Settings, Views, initialise};
+use minvel::autoencoder::{
+    Architecture, Autoencoder, AutoencoderSettings, Likelihood, Matched, Posterior, Views, initialise,
+};
 use minvel::energy::{Energy, Head, Mlp, parameters};
 use minvel::manifold;
 use minvel::network::{Activation, Features, Layer, Network, Parameter};
@@ -226,8 +228,8 @@ fn spectral_normalisation_bounds_windows_as_matrices_from_window_to_channel() {
     }
 }
 
-fn settings(kind: &str) -> Settings {
-    Settings {
+fn settings(kind: &str) -> AutoencoderSettings {
+    AutoencoderSettings {
         latent: "sphere:3".into(),
         posterior: "point".into(),
         likelihood: "dequantised".into(),
@@ -261,14 +263,14 @@ fn convolutional_auto_encoders_learn_to_reconstruct_with_every_match() {
     for kind in ["velocity", "adversarial", "discrepancy"] {
         let learning = settings(kind).learning(IMAGE).unwrap();
         let g = Graph::new();
-        let lesson = learning.step(g.input("images", [16, 192]));
+        let learning_step = learning.step(g.input("images", [16, 192]));
         let mut state = learning.start::<f32>(2, 5);
-        lesson.initialise(&mut state);
+        learning_step.initialise(&mut state);
         let followers = learning.followers();
         assert_eq!(followers.len(), if kind == "discrepancy" { 0 } else { 4 });
         let before: Vec<f32> = followers.iter().flat_map(|p| state.get(&p.name).unwrap().to_vec()).collect();
         let options = Options { replicas: 2, threads: 1, ..Options::default() };
-        let mut program = g.compile::<f32>(&lesson.outputs, &lesson.updates(), &options);
+        let mut program = g.compile::<f32>(&learning_step.outputs, &learning_step.updates(), &options);
         program.run(&mut state, &[("images", &images)], Clock { seed: 5, step: 0 });
         let first = program.output(1).to_vec();
         program.run_steps(&mut state, &[("images", &images)], 5, 1..400);
@@ -326,7 +328,7 @@ fn views_encode_intensities_as_pixels() {
 
 #[test]
 fn bad_settings_of_convolutions_name_their_key() {
-    type Change = fn(&mut Settings);
+    type Change = fn(&mut AutoencoderSettings);
     let cases: [(&str, Change); 6] = [
         ("filters", |s| s.filters = vec![]),
         ("filters", |s| s.filters = vec![4, 0]),

@@ -1,7 +1,7 @@
 //! Diagnostics against closed forms: stationary autoregressive chains x' = φx + √(1−φ²)z have correlations φᵗ.
 
 use minvel::estimate::{
-    Estimate, Summary, effective_sample_size, log_mean_exp, rank_r_hat, split_r_hat, weighted_sample_size,
+    ChainSummary, Estimate, effective_sample_size, log_mean_exp, rank_r_hat, split_r_hat, weighted_sample_size,
 };
 use minvel_engine::random::{Key, Stream};
 use minvel_testing::{estimate, within_sigma};
@@ -55,7 +55,7 @@ fn the_effective_sample_size_of_autoregressive_chains_is_the_closed_form() {
 fn standard_errors_from_the_effective_sample_size_are_those_of_the_mean() {
     let scores = |naive: bool| -> Vec<f64> {
         let score = |r| {
-            let Summary { mean, effective, .. } = Summary::of(&chains(0.8, 8, 250, r));
+            let ChainSummary { mean, effective, .. } = ChainSummary::of(&chains(0.8, 8, 250, r));
             let error = if naive { mean.std_error * (effective / 2000.0).sqrt() } else { mean.std_error };
             (mean.mean / error).powi(2)
         };

@@ -3,7 +3,7 @@
 //! Source: docs/math §7 (computed independently in f64). The network is ψ(x) = W₃ tanh(W₂ tanh(W₁x + b₁) + b₂) + b₃
 //! with hidden width 3, E = x·ψ(x) and θ_k = 0.6 sin(1.3k + 0.5).
 
-use minvel::flow::{Form, Langevin, Noise, Pace, RiemannianLangevin};
+use minvel::flow::{FlowForm, Langevin, Noise, Pace, RiemannianLangevin};
 use minvel::manifold::{Euclidean, Sphere};
 use minvel::objective::{Contrastive, Denoising, MinimumVelocity, Objective, Reduction, ScoreMatching, Sliced};
 use minvel::{Flow, Manifold};
@@ -209,7 +209,7 @@ fn the_adaptive_step_and_the_penalty_have_the_printed_values() {
 
 /// docs/math §2.13 (6): gradient and value of −(2/ε)·{E(sg y⁻) − E(y) − w·∂E(y)}, w = sg(u + (ε/2)·G⁻¹∂E(y⁻)), in the chart.
 fn surrogate(scene: &Scene, manifold: impl Manifold + Copy + 'static, step: f64) -> (Vec<f64>, f64) {
-    let flow = RiemannianLangevin::new(manifold, Form::Chart);
+    let flow = RiemannianLangevin::new(manifold, FlowForm::Chart);
     let pace = Pace::learning(scene.x.graph().scalar(step));
     let moved = flow.step(&scene.energy(), scene.x.into(), pace, Noise::given(scene.z));
     let to = (moved.at + moved.delta).stop_gradient();
@@ -232,7 +232,7 @@ fn fact_27_the_gradient_is_that_of_the_surrogate_with_a_dual_number() {
             assert_printed("the surrogate's value", value, 2.2182297644154, quotient(step));
         }
         let (on_chart, _) = surrogate(&chart, Sphere(2), step);
-        let riemannian = MinimumVelocity::new(RiemannianLangevin::new(Sphere(2), Form::Chart), step);
+        let riemannian = MinimumVelocity::new(RiemannianLangevin::new(Sphere(2), FlowForm::Chart), step);
         let full =
             [euclid.loss_and_gradient(&MinimumVelocity::new(Langevin, step)).1, chart.loss_and_gradient(&riemannian).1];
         for (full, dual) in full.iter().zip([on_euclid, on_chart]) {
@@ -279,7 +279,7 @@ fn on_the_sphere_the_derivatives_and_the_chart_step_are_as_printed() {
     let scene = Scene::chart(&g);
     let e = scene.energy()(scene.x);
     let (squared, laplacian) = ScoreMatching::on(Sphere(2)).derivatives(&scene.energy(), scene.x);
-    let flow = RiemannianLangevin::new(Sphere(2), Form::Chart);
+    let flow = RiemannianLangevin::new(Sphere(2), FlowForm::Chart);
     let moved = flow.step(&scene.energy(), scene.x.into(), Pace::learning(g.scalar(0.01)), Noise::given(scene.z));
     let y_minus = moved.at + moved.delta;
     let got = scene.values(&[
@@ -317,7 +317,7 @@ fn on_the_sphere_the_derivatives_and_the_chart_step_are_as_printed() {
 fn on_the_sphere_minimum_velocity_has_the_printed_values_and_gradients() {
     let g = Graph::new();
     let scene = Scene::chart(&g);
-    let objective = |step| MinimumVelocity::new(RiemannianLangevin::new(Sphere(2), Form::Chart), step);
+    let objective = |step| MinimumVelocity::new(RiemannianLangevin::new(Sphere(2), FlowForm::Chart), step);
     let (value, gradient) = scene.loss_and_gradient(&objective(0.01));
     assert_printed("L̂", value, -0.498011527476494, quotient(0.01));
     assert_printed("Σ dL̂/dθ", sum_and_norm(&gradient).0, 0.23823295956459445, quotient(0.01));
@@ -335,14 +335,14 @@ fn along_the_embedded_sphere_minimum_velocity_has_the_printed_values_and_gradien
     let g = Graph::new();
     let scene = Scene::embedded(&g);
     let objective = |form, step| MinimumVelocity::new(RiemannianLangevin::new(Sphere(2), form), step);
-    let (value, gradient) = scene.loss_and_gradient(&objective(Form::Settled, 0.01));
+    let (value, gradient) = scene.loss_and_gradient(&objective(FlowForm::Settled, 0.01));
     assert_printed("L̂", value, -1.5832257814560657, quotient(0.01));
     assert_printed("Σ dL̂/dθ", sum_and_norm(&gradient).0, 2.4149806655309636, quotient(0.01));
     assert_printed("|dL̂/dθ|", sum_and_norm(&gradient).1, 7.251286832551639, quotient(0.01));
     let value = |form| scene.value(scene.rows(&objective(form, 1e-4)));
-    assert_printed("normalise", value(Form::Settled), -1.1859504406559405, quotient(1e-4));
-    assert_printed("exp", value(Form::Geodesic), -1.1606579747587207, quotient(1e-4));
-    for form in [Form::Settled, Form::Geodesic] {
+    assert_printed("normalise", value(FlowForm::Settled), -1.1859504406559405, quotient(1e-4));
+    assert_printed("exp", value(FlowForm::Geodesic), -1.1606579747587207, quotient(1e-4));
+    for form in [FlowForm::Settled, FlowForm::Geodesic] {
         let steps = [1e-6, 1e-8, 1e-10];
         let off = steps.map(|step| scene.value(scene.rows(&objective(form, step))) + 1.1386648383696583);
         assert!(within_order("towards the limit", &steps, &off, 0.5, 0.01));
@@ -354,7 +354,7 @@ fn fact_28_on_the_embedded_sphere_the_exact_dual_direction_matters() {
     // w = u + (ε/2)·P_x[(v − y⁻(y⁻·v))/|x+ξ|] is exact, w = u + (ε/2)·P_x v is not.
     let g = Graph::new();
     let (scene, step, sphere) = (Scene::embedded(&g), 0.01, Sphere(2));
-    let flow = RiemannianLangevin::new(sphere, Form::Settled);
+    let flow = RiemannianLangevin::new(sphere, FlowForm::Settled);
     let moved = flow.step(&scene.energy(), scene.x.into(), Pace::learning(g.scalar(step)), Noise::given(scene.z));
     let (x, u, to) = (moved.at, moved.diffusion.expect("Langevin is noisy"), moved.to.stop_gradient());
     let v = grad(scene.energy()(to), &[to])[0];

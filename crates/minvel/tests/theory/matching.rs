@@ -1,7 +1,7 @@
 //! What pulls codes: gradients of known divergences, the critic's losses by hand, and MMD on codes.
 
 use minvel::Manifold;
-use minvel::energy::von_mises_fisher::{Posterior, Reparameterisation};
+use minvel::energy::von_mises_fisher::{Reparameterisation, VmfPosterior};
 use minvel::energy::{Conditional, Mlp};
 use minvel::flow::Langevin;
 use minvel::manifold::{Euclidean, Sphere};
@@ -100,7 +100,7 @@ fn velocity_pulls_codes_on_the_sphere_along_the_gradient_of_their_divergence() {
         axis[m - 1] = 1.0;
         let kappas = g.input_rows("kappa", rows, []);
         let mean = g.table(&axis, [m]).broadcast(&kappas.shape().with_dims([m]));
-        let codes = Posterior { coordinates: m, gradient }.sample(mean, kappas, 5);
+        let codes = VmfPosterior { coordinates: m, gradient }.sample(mean, kappas, 5);
         let slope = grad(matching.pull(codes, codes, 0), &[kappas])[0];
         let each = evaluate(&[slope], &state, &[("kappa", &vec![kappa; rows])], 1).remove(0);
         each.iter().map(|s| s * rows as f64).collect::<Vec<f64>>()

@@ -8,7 +8,7 @@ mod rounding;
 use crate::support::expectation::{Rule, assert_fact, normal, quadratic};
 use minvel::Energy;
 use minvel::flow::{
-    BirthDeath, Blend, Density, EnergyOf, Flow, Form, Langevin, Noise, Pace, RiemannianLangevin, Stein,
+    BirthDeath, Blend, DensityEstimate, EnergyOf, Flow, FlowForm, Langevin, Noise, Pace, RiemannianLangevin, Stein,
 };
 use minvel::kernel::{Bandwidth, Kernel};
 use minvel::manifold::Euclidean;
@@ -34,7 +34,7 @@ const MULTIQUADRIC: Stein =
     Stein { kernel: Kernel::InverseMultiquadric { length: 1.2, power: 0.5 }, statistic: minvel::flow::Statistic::V };
 
 fn birth_death() -> BirthDeath {
-    BirthDeath::new(Langevin, Density::Known(Arc::new(StandardNormal)))
+    BirthDeath::new(Langevin, DensityEstimate::Known(Arc::new(StandardNormal)))
 }
 
 /// What an objective tends to as its step vanishes.
@@ -77,7 +77,7 @@ fn velocity<F: Flow + Clone + 'static>(flow: F, reduction: Reduction) -> impl Fn
 fn cases() -> Vec<Case> {
     use Limit::ScoreMatching as J;
     use Reduction::{Antithetic, ControlVariate, None};
-    let chart = || RiemannianLangevin::new(Euclidean(2), Form::Chart);
+    let chart = || RiemannianLangevin::new(Euclidean(2), FlowForm::Chart);
     let denoising = |reduction| move |step| Denoising { reduction, ..Denoising::new(step) };
     let flow = |reduction| move |step: f64| ProbabilityFlow { reduction, ..ProbabilityFlow::new(step.sqrt()) };
     vec![
@@ -296,7 +296,7 @@ fn an_adaptive_step_divides_by_the_steepness_where_it_exceeds_one() {
     let (data, noise) = rule.inputs(&g);
     let theta = g.input_rows("theta", rule.weights.len(), []);
     let pace = Pace { adaptive: true, ..Pace::learning(g.scalar(0.01)) };
-    let chart = RiemannianLangevin::new(Euclidean(2), Form::Chart);
+    let chart = RiemannianLangevin::new(Euclidean(2), FlowForm::Chart);
     for (flow, half) in [(&Langevin as &dyn Flow, 1.0), (&chart, 0.5)] {
         let moved = flow.step(&|x| bent(theta, x), data, pace, noise);
         // Langevin counts ∇E, a chart its drift −½∇E + b.

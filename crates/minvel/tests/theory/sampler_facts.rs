@@ -6,7 +6,7 @@ use minvel::Manifold;
 use minvel::energy::VonMisesFisher;
 use minvel::estimate::Estimate;
 use minvel::manifold::{Euclidean, Sphere};
-use minvel::sampler::{Annealing, ChartLaw, Hamiltonian, LogWeights, Metropolis, Schedule, Spot, leapfrog};
+use minvel::sampler::{Annealing, AnnealingSchedule, ChartLaw, Hamiltonian, LogWeights, Metropolis, Spot, leapfrog};
 use minvel::special::log_mean_exp;
 use minvel_engine::{Expr, Graph, Options, State};
 use minvel_testing::within_digits;
@@ -18,13 +18,13 @@ const SIGMAS: f64 = 3.0;
 
 #[test]
 fn fact_47_the_sigmoid_schedule_has_its_temperatures() {
-    let betas = Schedule::Sigmoid { count: 1000 }.betas();
+    let betas = AnnealingSchedule::Sigmoid { count: 1000 }.betas();
     assert!(betas.len() == 1000 && betas[0] == 0.0 && betas[999] == 1.0);
     assert!(within_digits(betas[1], 0.00014728874537, 14) && within_digits(betas[2], 0.00029571861346, 14));
     assert!(within_digits(betas[499], 0.49896164831, 11) && within_digits(betas[998], 0.99985271125, 11));
     let largest = betas.windows(2).map(|w| w[1] - w[0]).fold(0.0, f64::max);
     assert!(within_digits(largest, 0.00207670337, 11));
-    let linear = Schedule::Linear { count: 1000 }.betas();
+    let linear = AnnealingSchedule::Linear { count: 1000 }.betas();
     assert!(!within_digits(linear[1], betas[1], 11));
 }
 

@@ -7,7 +7,7 @@ use crate::support::geometry::wave;
 use crate::support::sampling::Untested;
 use crate::support::values;
 use minvel::energy::{Energy, Gaussian, VonMisesFisher};
-use minvel::flow::{Form, RiemannianLangevin};
+use minvel::flow::{FlowForm, RiemannianLangevin};
 use minvel::manifold::{Euclidean, Manifold, Sphere};
 use minvel::sampler::{
     Adaptation, ChainDivergence, Chains, ChartLaw, Hamiltonian, Metropolis, Repeated, Sampler, Spot, leapfrog,
@@ -27,7 +27,7 @@ fn shared(m: &dyn Manifold) -> Arc<dyn Manifold> {
 }
 
 fn langevin(m: Arc<dyn Manifold>) -> Repeated {
-    Repeated::on(m.clone(), RiemannianLangevin { manifold: m, form: Form::Geodesic })
+    Repeated::on(m.clone(), RiemannianLangevin { manifold: m, form: FlowForm::Geodesic })
 }
 
 /// V, of height 4.

@@ -5,8 +5,8 @@
 
 use crate::support::values;
 use minvel::energy::{Bingham, Energy, Gaussian, VonMisesFisher};
-use minvel::estimate::Summary;
-use minvel::flow::{Displacement, EnergyOf, Flow, Form, Langevin, Noise, Pace, Particles, RiemannianLangevin};
+use minvel::estimate::ChainSummary;
+use minvel::flow::{Displacement, EnergyOf, Flow, FlowForm, Langevin, Noise, Pace, Particles, RiemannianLangevin};
 use minvel::manifold::{Euclidean, Manifold, Sphere, Torus};
 use minvel::sampler::{Adaptation, Chains, Draws, Hamiltonian, Metropolis, Repeated, Sampler};
 use minvel_engine::{Expr, Graph, State};
@@ -42,7 +42,7 @@ impl Target {
     /// Standard scores of all moments.
     fn scores(&self, name: &str, draws: &Draws) -> Vec<f64> {
         let score = |&(f, truth): &(Statistic, f64)| {
-            let Summary { mean, effective, r_hat } = draws.summary(f);
+            let ChainSummary { mean, effective, r_hat } = draws.summary(f);
             let z = (mean.mean - truth) / mean.std_error;
             println!(
                 "{}, {name}: {:.4} ± {:.4}, true {truth:.4}, z = {z:+.2} (worth {effective:.0} draws, R̂ {r_hat:.3})",
@@ -137,7 +137,7 @@ fn chains(step: f64) -> Chains {
 }
 
 fn langevin(m: Arc<dyn Manifold>) -> Repeated {
-    Repeated::on(m.clone(), RiemannianLangevin { manifold: m, form: Form::Geodesic })
+    Repeated::on(m.clone(), RiemannianLangevin { manifold: m, form: FlowForm::Geodesic })
 }
 
 /// Corrected samplers are right at a step so large that the uncorrected one is wrong.
@@ -204,7 +204,7 @@ impl<F: Flow> Flow for Disturbed<F> {
 }
 
 /// Variance of a coordinate under unadjusted Langevin dynamics of N(0, 1).
-fn variance(step: f64, loudness: f64, temper: f64) -> Summary {
+fn variance(step: f64, loudness: f64, temper: f64) -> ChainSummary {
     let sampler = Repeated::new(1, Disturbed { flow: Langevin, loudness, temper });
     let warm_up = (5.0 / step) as u32;
     let chains = Chains { count: 16384, step, warm_up, draws: 16, thin: warm_up / 5, threads: 1, ..Chains::default() };
@@ -229,7 +229,7 @@ fn unadjusted_langevin_dynamics_has_its_own_variance_off_by_half_the_step() {
 
 #[test]
 fn louder_noise_and_a_wrong_temper_are_seen() {
-    let z = |summary: Summary| (summary.mean.mean - 1.0 / (1.0 - 0.1)) / summary.mean.std_error;
+    let z = |summary: ChainSummary| (summary.mean.mean - 1.0 / (1.0 - 0.1)) / summary.mean.std_error;
     assert!(z(variance(0.2, 1.1, 1.0)) > SIGMAS);
     assert!(z(variance(0.2, 1.0, 0.5)) > SIGMAS);
 }
@@ -237,7 +237,7 @@ fn louder_noise_and_a_wrong_temper_are_seen() {
 #[test]
 fn unadjusted_steps_on_the_sphere_are_right_to_first_order() {
     let target = von_mises_fisher();
-    let flow = || RiemannianLangevin { manifold: target.manifold.clone(), form: Form::Geodesic };
+    let flow = || RiemannianLangevin { manifold: target.manifold.clone(), form: FlowForm::Geodesic };
     let run = |step: f64, loudness: f64| {
         let sampler = Repeated::on(target.manifold.clone(), Disturbed { flow: flow(), loudness, temper: 1.0 });
         let chains = Chains {

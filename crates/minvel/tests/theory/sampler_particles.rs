@@ -1,8 +1,10 @@
 //! Particles that see one another: Stein, its blend with Langevin, birth and death. Replicas are independent populations.
 
-use minvel::energy::{Energy, Gaussian, Mixture};
+use minvel::energy::{Energy, Gaussian, MixtureEnergy};
 use minvel::estimate::Estimate;
-use minvel::flow::{BirthDeath, Blend, Density, Displacement, EnergyOf, Flow, Langevin, Noise, Pace, Particles, Stein};
+use minvel::flow::{
+    BirthDeath, Blend, DensityEstimate, Displacement, EnergyOf, Flow, Langevin, Noise, Pace, Particles, Stein,
+};
 use minvel::kernel::{Bandwidth, Kernel};
 use minvel::sampler::{Chains, Draws, Repeated, systematic};
 use minvel_engine::{Clock, Graph, Options, State};
@@ -139,7 +141,7 @@ impl Flow for Shared {
 #[test]
 fn birth_and_death_move_mass_between_modes_that_langevin_dynamics_cannot_leave() {
     let mode = |at: f64| -> Arc<dyn Energy> { Arc::new(Gaussian::isotropic(&[at], 0.5)) };
-    let law = Mixture::new(vec![(0.25, mode(-4.0)), (0.75, mode(4.0))]);
+    let law = MixtureEnergy::new(vec![(0.25, mode(-4.0)), (0.75, mode(4.0))]);
     let share = |flow: Arc<dyn Flow>, count: usize| {
         // Half of the particles in each mode.
         let start: Vec<f32> = (0..count).map(|i| if i % 2 == 0 { -4.0 } else { 4.0 }).collect();
@@ -158,7 +160,7 @@ fn birth_and_death_move_mass_between_modes_that_langevin_dynamics_cannot_leave()
         println!("{count} particles: share of the left mode {:.4} ± {:.4}", share.mean, share.std_error);
         share
     };
-    let kernel = Density::Kernel { bandwidth: 0.2, leave_one_out: true };
+    let kernel = DensityEstimate::Kernel { bandwidth: 0.2, leave_one_out: true };
     let moving = |count| share(Arc::new(BirthDeath::new(Langevin, kernel.clone())), count);
     let [few, many] = [64, 128].map(moving);
     // A small mode's own kernels miss more of it: a bias of order 1/B, which 2f(2B) − f(B) does not have. (Both modes

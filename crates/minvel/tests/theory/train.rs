@@ -1,7 +1,7 @@
 //! Trainings: resumed ones end with the same bits, divergence is a value, checkpoints are whole or refused.
 
 use minvel::Error;
-use minvel::train::{Checkpoint, Desk, Observer, Silent, Stop, Trainer, Training};
+use minvel::train::{Checkpoint, Context, Observer, Silent, Stop, Trainer, Training};
 use minvel_engine::optim::Optimiser;
 use minvel_engine::{Draw, Graph, Options, Program, State};
 use minvel_testing::Scratch;
@@ -30,7 +30,7 @@ fn trainer() -> Trainer {
 
 fn undisturbed() -> (Training, State<f32>) {
     let (mut program, mut state) = problem();
-    let training = trainer().run(&mut program, &mut state, &[], &Desk::bare()).unwrap();
+    let training = trainer().run(&mut program, &mut state, &[], &Context::bare()).unwrap();
     (training, state)
 }
 
@@ -49,9 +49,9 @@ fn interrupted_at(steps: u64, folder: &Path, purpose: &str) -> Result<(Training,
     let (mut program, mut state) = problem();
     let stop = Stop::default();
     let observer = Impatient(steps, stop.clone());
-    let mut desk = Desk::new(&observer, stop, folder, purpose);
-    desk.save_every = Duration::ZERO;
-    let training = trainer().run(&mut program, &mut state, &[], &desk)?;
+    let mut context = Context::new(&observer, stop, folder, purpose);
+    context.save_every = Duration::ZERO;
+    let training = trainer().run(&mut program, &mut state, &[], &context)?;
     Ok((training, state))
 }
 
@@ -75,7 +75,7 @@ fn a_training_interrupted_anywhere_ends_with_the_same_bits() {
 #[test]
 fn another_seed_ends_elsewhere() {
     let (mut program, mut state) = problem();
-    Trainer { seed: 4, ..trainer() }.run(&mut program, &mut state, &[], &Desk::bare()).unwrap();
+    Trainer { seed: 4, ..trainer() }.run(&mut program, &mut state, &[], &Context::bare()).unwrap();
     assert_ne!(state, undisturbed().1);
 }
 
@@ -98,7 +98,7 @@ fn divergence_is_a_value_with_its_exact_step() {
     let mut program = g.compile::<f32>(&[w * 1.0], &[(w, 10.0 * w)], &options);
     let mut state = State::new(2);
     state.set("w", &[1.0], 1);
-    let training = trainer().run(&mut program, &mut state, &[], &Desk::bare()).unwrap();
+    let training = trainer().run(&mut program, &mut state, &[], &Context::bare()).unwrap();
     assert_eq!(training.divergences.len(), 2);
     assert!(training.divergences.iter().all(|d| d.step == 39 && d.where_ == "the loss"), "{:?}", training.divergences);
     assert!(training.finite(2).is_empty());
@@ -114,7 +114,7 @@ fn a_spoilt_variable_is_found_at_the_end() {
     let mut program = g.compile::<f32>(&[w * 1.0], &[(w, 10.0 * w)], &Options { threads: 1, ..Options::default() });
     let mut state = State::new(1);
     state.set("w", &[1.0], 1);
-    let training = Trainer { steps: 39, ..trainer() }.run(&mut program, &mut state, &[], &Desk::bare()).unwrap();
+    let training = Trainer { steps: 39, ..trainer() }.run(&mut program, &mut state, &[], &Context::bare()).unwrap();
     assert!(training.looks.iter().all(|look| look.loss[0].is_finite()));
     assert_eq!(training.divergences[0].where_, "variable `w`");
 }
@@ -131,7 +131,7 @@ fn one_replica_may_be_lost_without_the_others() {
     state.set("w", &[1.0], 1);
     state.set("fault", &[1.0, f32::NAN, 1.0], 1);
     updates.initialise(&mut state);
-    let training = trainer().run(&mut program, &mut state, &[], &Desk::bare()).unwrap();
+    let training = trainer().run(&mut program, &mut state, &[], &Context::bare()).unwrap();
     assert_eq!(training.finite(3), [0, 2]);
     assert_eq!(training.looks.last().unwrap().step, 200);
 }
@@ -190,9 +190,9 @@ fn broken_and_newer_files_are_refused_without_panic() {
 #[test]
 fn nobody_needs_to_watch() {
     let folder = Scratch::new("silent");
-    let desk = Desk::new(&Silent, Stop::default(), folder.folder(), "it");
+    let context = Context::new(&Silent, Stop::default(), folder.folder(), "it");
     let (mut program, mut state) = problem();
-    let training = trainer().run(&mut program, &mut state, &[], &desk).unwrap();
+    let training = trainer().run(&mut program, &mut state, &[], &context).unwrap();
     let first = training.looks.first().unwrap().loss[0];
     let last = training.looks.last().unwrap().loss[0];
     println!("loss from {first} to {last}");

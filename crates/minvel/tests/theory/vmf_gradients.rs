@@ -1,6 +1,6 @@
 //! The von Mises–Fisher law with learnt concentrations: KL, samples and their gradients as expressions.
 
-use minvel::energy::von_mises_fisher::{Posterior, Reparameterisation, Resultant, angle_slope, divergence};
+use minvel::energy::von_mises_fisher::{Reparameterisation, Resultant, VmfPosterior, angle_slope, divergence};
 use minvel::manifold::quadrature;
 use minvel::special::*;
 use minvel_engine::math::Real;
@@ -203,7 +203,7 @@ fn slopes_of_the_cosine(m: usize, kappa: f64, gradient: Reparameterisation) -> V
     let g = Graph::new();
     let k = g.input_rows("kappa", ROWS, []);
     let mean = g.input_rows("mean", ROWS, [m]);
-    let z = Posterior { coordinates: m, gradient }.sample(mean, k, 1);
+    let z = VmfPosterior { coordinates: m, gradient }.sample(mean, k, 1);
     let first: Vec<f64> = (0..ROWS * m).map(|i| if i % m == 0 { 1.0 } else { 0.0 }).collect();
     let outputs = [grad(z.at(-1, 0), &[k])[0]];
     evaluate::<f32>(&outputs, &[("kappa", &[kappa; ROWS]), ("mean", &first)], 5).remove(0)
@@ -254,7 +254,7 @@ fn gradients_of_a_second_moment_have_no_bias_in_concentration_and_mean() {
         let k = g.input_rows("kappa", ROWS, []);
         let raw = g.input_rows("raw", ROWS, [m]);
         let mean = raw * raw.square().sum(-1).rsqrt().expand(-1);
-        let z = Posterior { coordinates: m, gradient: Reparameterisation::Exact }.sample(mean, k, 1);
+        let z = VmfPosterior { coordinates: m, gradient: Reparameterisation::Exact }.sample(mean, k, 1);
         // a = e₀, μ = c e₀ + s e₁, towards a: s e₀ − c e₁.
         let slopes = grad(z.at(-1, 0).square(), &[k, raw]);
         let towards = s * slopes[1].at(-1, 0) - c * slopes[1].at(-1, 1);
@@ -275,7 +275,7 @@ fn samples_and_all_gradients_are_finite_in_single_precision() {
             let g = Graph::new();
             let k = g.input_rows("kappa", rows, []);
             let mean = g.input_rows("mean", rows, [m]);
-            let posterior = Posterior { coordinates: m, gradient };
+            let posterior = VmfPosterior { coordinates: m, gradient };
             let z = posterior.sample(mean, k, 1);
             let loss = z.at(-1, 0).square() + posterior.divergence(k);
             let slopes = grad(loss, &[k, mean]);

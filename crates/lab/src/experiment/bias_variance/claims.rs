@@ -2,7 +2,7 @@
 
 use super::measure::{Bias, Measured, over_models};
 use super::{At, BiasVariance, Learnt};
-use crate::report::{Row, Rule};
+use crate::report::{Claim, Row};
 use minvel::estimate::{Estimate, Line};
 
 /// The noise may make up this share of a bound that counts as resolved.
@@ -58,7 +58,7 @@ impl Claims<'_> {
 
     fn learnt(&self, learnt: &Learnt) -> Row {
         let loss = over_models(&learnt.losses);
-        let near = Rule::Within { of: REFERENCE_LOSS, by: 0.05 };
+        let near = Claim::Within { of: REFERENCE_LOSS, by: 0.05 };
         self.row_of_all("J of the energy learnt, on fresh data", loss)
             .claim("Training reaches the J of an independent program", near)
     }
@@ -66,7 +66,7 @@ impl Claims<'_> {
     fn variances(&self) -> Vec<Row> {
         let slope = |name: &str, pick: Pick, of: f64, claim: &str| {
             let points: Vec<_> = self.table.iter().map(|at| (at.step, pick(at).variance)).collect();
-            self.row(name, Line::power(&points).slope).claim(claim, Rule::Within { of, by: 0.1 })
+            self.row(name, Line::power(&points).slope).claim(claim, Claim::Within { of, by: 0.1 })
         };
         vec![
             slope(
@@ -102,7 +102,7 @@ impl Claims<'_> {
             let (slope, from) = self.bias_slope(pick);
             rows.push(
                 self.row(&format!("slope of log bias² against log ε, {method}, resolved from ε = {from:e}"), slope)
-                    .claim(&format!("The squared bias of {method} falls like ε²"), Rule::Within { of: 2.0, by: 0.3 }),
+                    .claim(&format!("The squared bias of {method} falls like ε²"), Claim::Within { of: 2.0, by: 0.3 }),
             );
         }
         for (method, pick) in [("MVL", (|at| &at.mvl) as Pick), ("DSM", |at| &at.dsm)] {
@@ -111,7 +111,7 @@ impl Claims<'_> {
             rows.push(
                 self.row(&format!("largest bias²/variance at ε ≤ 0.01, {method}"), Estimate::single(share)).claim(
                     &format!("The bias of {method} is negligible beside its noise for ε ≤ 0.01"),
-                    Rule::Below(1e-4),
+                    Claim::Below(1e-4),
                 ),
             );
         }
@@ -143,7 +143,7 @@ impl Claims<'_> {
             let row = if step == 6e-5 { row.paper(paper, None) } else { row };
             row.claim(
                 &format!("A z-test does not distinguish the mean of {method} from that of SSM"),
-                Rule::Above(0.01),
+                Claim::Above(0.01),
             )
         };
         vec![test("MVL", &at.mvl, 0.48), test("DSM", &at.dsm, 0.19)]
@@ -163,7 +163,7 @@ impl Claims<'_> {
             let claim =
                 format!("The {name} agrees with that of an independent program, over {} step sizes", factors.len());
             self.row(&format!("largest factor to an independent program, {name}"), Estimate::single(worst))
-                .claim(&claim, Rule::Below(2.0))
+                .claim(&claim, Claim::Below(2.0))
         };
         let variance = |name: &str, column: usize, pick: Pick| {
             row(name, common.iter().map(|(at, theirs)| factor(pick(at).variance.mean, theirs[column])).collect())
@@ -198,19 +198,19 @@ impl Claims<'_> {
         let name = format!("slope of log bias² against log ε, MVL with antithetic noise, resolved from ε = {from:e}");
         let antithetic = self
             .row_of_all(&name, slope)
-            .claim("Antithetic noise shows that the squared bias falls like ε²", Rule::Within { of: 2.0, by: 0.1 });
+            .claim("Antithetic noise shows that the squared bias falls like ε²", Claim::Within { of: 2.0, by: 0.1 });
 
         let smallest = &self.table[0];
         let ratio = smallest.rademacher.variance.mean / smallest.mvl.variance.mean;
         let name =
             format!("variance with Rademacher noise over that with Gaussian noise, MVL, ε = {:e}", smallest.step);
         let rademacher =
-            self.row(&name, Estimate::single(ratio)).claim("Rademacher noise lowers the variance", Rule::Below(1.0));
+            self.row(&name, Estimate::single(ratio)).claim("Rademacher noise lowers the variance", Claim::Below(1.0));
 
         let slope = |what: &str, pick: fn(&At) -> Estimate, of: f64, claim: &str| {
             let points: Vec<_> = self.table.iter().map(|at| (at.step, pick(at))).collect();
             let name = format!("slope of log squared rounding error in f32 against log ε, MVL, {what}");
-            self.row(&name, Line::power(&points).slope).claim(claim, Rule::Within { of, by: 0.3 })
+            self.row(&name, Line::power(&points).slope).claim(claim, Claim::Within { of, by: 0.3 })
         };
         vec![
             antithetic,

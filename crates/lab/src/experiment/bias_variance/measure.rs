@@ -10,7 +10,7 @@ use crate::experiment::planar::Models;
 use minvel::estimate::{Estimate, Moments};
 use minvel::flow::{Law, Noise};
 use minvel::objective::{Objective, Sliced};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel::{Energy, Error};
 use minvel_engine::{Clock, Expr, Graph};
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ pub fn measure(
     points: &[f64],
     objectives: &[Box<dyn Objective>],
     sampling: Sampling,
-    desk: &Desk,
+    context: &Context,
 ) -> Result<Vec<Vec<Measured>>, Error> {
     let (count, seeds) = (points.len() / 2, models.count());
     let each = ROWS.div_ceil(count).min(sampling.noises);
@@ -79,14 +79,14 @@ pub fn measure(
     let sliced: [Box<dyn Objective>; 2] = [false, true].map(|reduced| Box::new(Sliced { reduced }) as _);
     let all: Vec<&dyn Objective> = sliced.iter().chain(objectives).map(|o| &**o).collect();
     let outputs = losses(models, &all, x, Noise::drawn(sampling.law, NOISE));
-    let mut program = g.try_compile::<f64>(&outputs, &[], &desk.options(seeds))?;
+    let mut program = g.try_compile::<f64>(&outputs, &[], &context.options(seeds))?;
 
     let repeated: Vec<f64> = points.chunks(2).flat_map(|x| x.repeat(each)).collect();
     let mut samples = vec![vec![vec![Samples::default(); count]; seeds]; outputs.len()];
     let mut state = models.state();
-    desk.begin("samples", rounds as u64, 0);
+    context.begin("samples", rounds as u64, 0);
     for round in 0..rounds {
-        desk.go_on()?;
+        context.go_on()?;
         let clock = Clock { seed: sampling.seed, step: sampling.number << 20 | round as u32 };
         program.try_run(&mut state, &[("x", &repeated)], clock)?;
         let found = (0..outputs.len()).map(|k| program.try_output(k)).collect::<Result<Vec<_>, _>>()?;
@@ -99,9 +99,9 @@ pub fn measure(
                 at_point[2].extend(less(1));
             }
         }
-        desk.advance(round as u64 + 1, "");
+        context.advance(round as u64 + 1, "");
     }
-    desk.end();
+    context.end();
     Ok(samples.iter().map(|models| models.iter().map(|points| Measured::of(points)).collect()).collect())
 }
 
@@ -119,7 +119,7 @@ pub fn rounding(
     points: &[f64],
     objectives: &[Box<dyn Objective>],
     sampling: Sampling,
-    desk: &Desk,
+    context: &Context,
 ) -> Result<Vec<Vec<Estimate>>, Error> {
     let (rows, seeds) = (points.len() / 2 * sampling.noises, models.count());
     let all: Vec<&dyn Objective> = objectives.iter().map(|o| &**o).collect();
@@ -129,13 +129,13 @@ pub fn rounding(
     let g = Graph::new();
     let (x, noise) = (g.input_rows("x", rows, [2]), Noise::drawn(sampling.law, NOISE));
     let outputs = [losses(models, &all, x, noise), vec![noise.like(x)]].concat();
-    let mut rounded = g.try_compile::<f32>(&outputs, &[], &desk.options(seeds))?;
+    let mut rounded = g.try_compile::<f32>(&outputs, &[], &context.options(seeds))?;
     rounded.try_run(&mut models.state(), &[("x", &single)], clock)?;
 
     let wide = |values: &[f32]| values.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
     let g = Graph::new();
     let [x, z] = ["x", "z"].map(|name| g.input_rows(name, rows, [2]));
-    let mut exact = g.try_compile::<f64>(&losses(models, &all, x, Noise::given(z)), &[], &desk.options(seeds))?;
+    let mut exact = g.try_compile::<f64>(&losses(models, &all, x, Noise::given(z)), &[], &context.options(seeds))?;
     let (x, z) = (wide(&single), wide(rounded.try_output(objectives.len())?));
     exact.try_run(&mut models.state(), &[("x", &x), ("z", &z)], clock)?;
 

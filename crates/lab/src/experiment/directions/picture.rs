@@ -1,7 +1,7 @@
 //! What is shown: densities and their errors, around the circle or on maps of the sphere.
 
 use super::{Learnt, Setting};
-use crate::plot::{Axis, Curve, Dash, Lines, Map, Maps, Plot, Polar, Series, Shades};
+use crate::plot::{Axis, Dash, Lines, Map, Maps, Plot, Polar, PolarCurve, Series, Shades};
 use crate::report::Figure;
 use minvel::energy;
 use minvel::energy::Toy;
@@ -74,7 +74,7 @@ const DASHES: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
 /// One plot for each law.
 fn polar(laws: &[Toy], shown: &[Shown], seeds: usize) -> Figure {
     let exp = |logs: &[f32]| logs.iter().map(|&l| f64::from(l).exp()).collect::<Vec<f64>>();
-    let curve = |name: &str, method: &str, dash, log: &[f32]| Curve {
+    let curve = |name: &str, method: &str, dash, log: &[f32]| PolarCurve {
         name: name.to_string(),
         method: method.to_string(),
         dash,

@@ -10,7 +10,7 @@ use minvel::energy::{Energy, Mlp, Toy};
 use minvel::estimate::OnGrid;
 use minvel::flow::{Law, Noise};
 use minvel::objective::{Objective, ScoreMatching};
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_engine::{Clock, Graph, State, grad};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ pub(super) fn parameters(model: &Mlp, trained: &State<f32>, suffix: &str) -> Sta
 
 impl Judge<'_> {
     /// The model of each replica.
-    pub fn grades(&self, parameters: &State<f64>, desk: &Desk) -> Result<Vec<Quality>, Error> {
+    pub fn grades(&self, parameters: &State<f64>, context: &Context) -> Result<Vec<Quality>, Error> {
         let manifold = &self.law.manifold;
         let grid = manifold.grid(self.grid, 0.0).expect("circle and sphere have grids");
         let (nodes, seeds) = (grid.weights.len(), parameters.replicas());
@@ -71,7 +71,7 @@ impl Judge<'_> {
         let matching = ScoreMatching { manifold: Some(manifold.clone()) };
         // It is exact and takes no noise.
         let loss = matching.rows(&|y| self.model.energy(y), y.into(), Noise::drawn(Law::Gaussian, 0));
-        let mut program = g.try_compile::<f64>(&[-truth, -model, fisher, loss], &[], &desk.options(seeds))?;
+        let mut program = g.try_compile::<f64>(&[-truth, -model, fisher, loss], &[], &context.options(seeds))?;
         program.try_run(&mut parameters.clone(), &[("y", &grid.points)], Clock { seed: 0, step: 0 })?;
 
         let found = (0..4).map(|k| program.try_output(k)).collect::<Result<Vec<_>, _>>()?;
@@ -93,14 +93,19 @@ impl Judge<'_> {
     }
 
     /// log q of each replica at given points, normalised by the quadrature.
-    pub fn log_densities(&self, parameters: &State<f64>, points: &[f64], desk: &Desk) -> Result<Vec<Vec<f32>>, Error> {
+    pub fn log_densities(
+        &self,
+        parameters: &State<f64>,
+        points: &[f64],
+        context: &Context,
+    ) -> Result<Vec<Vec<f32>>, Error> {
         let manifold = &self.law.manifold;
         let grid = manifold.grid(self.grid, 0.0).expect("circle and sphere have grids");
         let (nodes, seeds) = (grid.weights.len(), parameters.replicas());
         let count = points.len() / manifold.ambient();
         let g = Graph::new();
         let y = g.input_rows("y", nodes + count, [manifold.ambient()]);
-        let mut program = g.try_compile::<f64>(&[-self.model.energy(y)], &[], &desk.options(seeds))?;
+        let mut program = g.try_compile::<f64>(&[-self.model.energy(y)], &[], &context.options(seeds))?;
         let all = [&grid.points, points].concat();
         program.try_run(&mut parameters.clone(), &[("y", &all)], Clock { seed: 0, step: 0 })?;
 

@@ -2,8 +2,8 @@
 
 use super::Outcome;
 use super::set::Set;
-use crate::plot::{Axis, Entry, Plot, Ranking};
-use crate::report::{Figure, Row, Rule};
+use crate::plot::{Axis, Plot, Ranked, Ranking};
+use crate::report::{Claim, Figure, Row};
 use minvel::estimate::{Estimate, format};
 
 /// Standard errors of a difference that count as none.
@@ -71,14 +71,14 @@ impl Table {
         rows.push(self.row("log Z", self.numbers(|s| s.log_z.mean)));
         let error = self.row("largest standard error of log Z", self.largest(|s| s.log_z.std_error));
         let claim = "log Z is known to less than 0.1 in every split";
-        rows.push(if self.set.below { error.claim(&self.said(claim), Rule::Below(LOG_Z_ERROR)) } else { error });
+        rows.push(if self.set.below { error.claim(&self.said(claim), Claim::Below(LOG_Z_ERROR)) } else { error });
         let efficiency = Estimate::single(-self.largest(|s| -s.efficiency).mean);
         rows.push(self.row("least effective share of the draws behind log Z", efficiency));
         let p_value = Estimate::single(-self.largest(|s| -s.evaluation.goodness.p_value).mean);
         rows.push(self.row("least p-value of the kernel Stein test", p_value));
         rows.extend(self.repeats());
         let seconds = self.row("seconds of the longest fit", self.largest(|s| s.seconds)).unit("s");
-        rows.push(seconds.claim(&self.said("each fit takes less than two minutes"), Rule::Below(PATIENCE)));
+        rows.push(seconds.claim(&self.said("each fit takes less than two minutes"), Claim::Below(PATIENCE)));
         rows
     }
 
@@ -117,7 +117,7 @@ impl Table {
             let rule = format!("mean difference ≤ {SAME} standard errors");
             rows.push(row.decided(&claim, &rule, difference.mean <= SAME * difference.std_error));
             if self.set.below {
-                let rule = Rule::SurelyBelow { limit: 0.0, sigmas: SAME };
+                let rule = Claim::SurelyBelow { limit: 0.0, sigmas: SAME };
                 let row = self.row("NLL minus that of the kernel density, significance", difference).unit("nats");
                 rows.push(row.claim(&self.said("below the kernel density"), rule));
             }
@@ -153,14 +153,14 @@ impl Table {
     }
 
     pub fn figure(&self) -> Figure {
-        let mut entries = vec![Entry::new("minvel fit", "model", self.own())];
-        entries.push(Entry::new("its kernels alone", "kernels", self.each(|s| s.evaluation.kernels_nll)));
+        let mut entries = vec![Ranked::new("minvel fit", "model", self.own())];
+        entries.push(Ranked::new("its kernels alone", "kernels", self.each(|s| s.evaluation.kernels_nll)));
         for (k, name, method) in self.baselines().into_iter().filter(|b| b.2 != "uniform") {
-            entries.push(Entry::new(name, method, self.each(|s| s.evaluation.baselines[k].nll)));
+            entries.push(Ranked::new(name, method, self.each(|s| s.evaluation.baselines[k].nll)));
         }
         if let Some((mean, std_error)) = self.set.published {
             let value = Estimate { mean, std_error, count: 5 };
-            entries.push(Entry::new("flow matching (published)", "published", value));
+            entries.push(Ranked::new("flow matching (published)", "published", value));
         }
         let title = self.set.title;
         let count = match self.splits.len() {

@@ -6,7 +6,7 @@
 //! **Checked by** tests/experiment_fit.rs.
 
 use super::Config;
-use minvel::energy::{Energy, Gaussian, Mixture, VonMises, VonMisesFisher};
+use minvel::energy::{Energy, Gaussian, MixtureEnergy, VonMises, VonMisesFisher};
 use minvel::manifold::Space;
 use minvel::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
@@ -51,7 +51,7 @@ impl Truths {
         let weights: Vec<f64> = (0..count).map(|_| -stream.uniform().ln()).collect();
         let space = manifold.spaces().expect("checked")[0];
         let component = |weight: f64| (weight, self.component(space, &mut stream));
-        (count, Arc::new(Mixture::new(weights.into_iter().map(component).collect())))
+        (count, Arc::new(MixtureEnergy::new(weights.into_iter().map(component).collect())))
     }
 
     fn component(&self, space: Space, stream: &mut Stream) -> Arc<dyn Energy> {

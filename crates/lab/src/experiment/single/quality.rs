@@ -5,9 +5,9 @@
 //! **Error.** ± of the RMSE holds the scatter over test images and, where there are several, over seeds.
 //! **Checked by** crates/cli/tests/pictures.rs.
 
-use super::super::gallery::{Cell, Gallery, Judging};
-use crate::experiment::Bench;
-use crate::fid::{Features, Fid, Grey, Inception};
+use super::super::image_models::{ImageModels, Judging, Variant};
+use crate::experiment::Runner;
+use crate::fid::{FeatureMap, Fid, Grey, Inception};
 use crate::report::Row;
 use minvel::Error;
 use minvel::autoencoder::{Likelihood, Reading, bytes};
@@ -29,28 +29,28 @@ struct Reconstruction {
 
 /// The error of reconstructions of test images, as rows of the report.
 pub(super) fn reconstruction(
-    cell: &Cell,
-    gallery: &Gallery,
+    cell: &Variant,
+    image_models: &ImageModels,
     (seed, seeds): (u64, usize),
-    bench: &mut Bench,
+    runner: &mut Runner,
 ) -> Result<Vec<Row>, Error> {
-    let folder = bench.folder().to_path_buf();
-    let found: Reconstruction = bench.unit("reconstruction", |desk| {
+    let folder = runner.folder().to_path_buf();
+    let found: Reconstruction = runner.unit("reconstruction", |context| {
         let pixels = cell.image.iter().product::<usize>();
         let likelihood = cell.model()?.decoder.likelihood;
-        let shown = bytes(&gallery.shown(MOST, likelihood)?);
+        let shown = bytes(&image_models.shown(MOST, likelihood)?);
         let mut squares = vec![];
         for replica in 0..seeds {
             let mut codec = cell.codec(&folder, replica)?;
-            let codes = codec.encode(&shown, Reading::Draw(0), seed, desk)?;
-            let again = codec.decode(&codes, desk)?;
+            let codes = codec.encode(&shown, Reading::Draw(0), seed, context)?;
+            let again = codec.decode(&codes, context)?;
             let pairs = shown.chunks(pixels).zip(again.chunks(pixels));
             squares.push(
                 pairs.map(|(a, b)| squared(a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b)))).collect(),
             );
-            desk.go_on()?;
+            context.go_on()?;
         }
-        let mean = mean_image(gallery.train()?, pixels);
+        let mean = mean_image(image_models.train()?, pixels);
         let plain = shown.chunks(pixels).map(|a| squared(a.iter().zip(&mean).map(|(a, m)| f64::from(*a) - m)));
         let images = shown.len() / pixels;
         Ok(Reconstruction { images, error: root(&squares), of_mean: root(&[plain.collect()]) })
@@ -91,17 +91,17 @@ fn root(squares: &[Vec<f64>]) -> Estimate {
 /// FID of so many samples of each seed, as rows and notes of the report; where the weights are not here, a note says how to
 /// get them.
 pub(super) fn fid(
-    cell: &Cell,
-    gallery: &Gallery,
+    cell: &Variant,
+    image_models: &ImageModels,
     (samples, seed): (usize, u64),
-    bench: &mut Bench,
+    runner: &mut Runner,
 ) -> Result<(Vec<Row>, Vec<String>), Error> {
     if Inception::home().is_err() {
         let why =
             "FID was not measured: Inception's weights are not on this machine; run `minvel data fetch inception`.";
         return Ok((vec![], vec![why.into()]));
     }
-    let judge = || -> Result<Box<dyn Features>, Error> {
+    let judge = || -> Result<Box<dyn FeatureMap>, Error> {
         let [height, width, channels] = cell.image;
         let inception = Inception::find()?.of([height, width]);
         Ok(match (channels, cell.model()?.decoder.likelihood) {
@@ -110,13 +110,13 @@ pub(super) fn fid(
             _ => Box::new(inception),
         })
     };
-    let (judging, folder) = (Judging { samples, seed }, bench.folder().to_path_buf());
-    let reference = judging.reference("reference", judge, gallery, bench)?;
-    let distances: Vec<Fid> = bench.unit("fid", |desk| {
+    let (judging, folder) = (Judging { samples, seed }, runner.folder().to_path_buf());
+    let reference = judging.reference("reference", judge, image_models, runner)?;
+    let distances: Vec<Fid> = runner.unit("fid", |context| {
         let state = cell.state(&folder)?;
-        desk.begin("fid", state.replicas() as u64, 0);
-        let distances = judging.distances(&*judge()?, &reference, (cell, state), desk, 0)?;
-        desk.end();
+        context.begin("fid", state.replicas() as u64, 0);
+        let distances = judging.distances(&*judge()?, &reference, (cell, state), context, 0)?;
+        context.end();
         Ok(distances)
     })?;
     let against = distances.first().map_or(0, |d| d.reference);

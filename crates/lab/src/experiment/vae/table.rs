@@ -1,8 +1,8 @@
 //! The table, what is claimed of it, and its picture.
 
 use super::{Likelihoods, Place, Version};
-use crate::experiment::gallery::beside_paper;
-use crate::report::{Figure, Row, Rule};
+use crate::experiment::image_models::beside_paper;
+use crate::report::{Claim, Figure, Row};
 use minvel::estimate::Estimate;
 
 /// One number of the table.
@@ -116,7 +116,7 @@ impl Table {
                 let difference = ours.nll() - other.nll();
                 rows.push(self.row(&format!("−log p(x), {title} minus {than}"), difference).claim(
                     &format!("{title} is better than {than}"),
-                    Rule::SurelyBelow { limit: 0.0, sigmas: SURELY },
+                    Claim::SurelyBelow { limit: 0.0, sigmas: SURELY },
                 ));
             }
             if let Some((mean, deviation)) = ours.place.paper() {
@@ -124,7 +124,7 @@ impl Table {
                 rows.push(
                     self.row(&format!("−log p(x), {title}, beside the paper's"), ours.nll())
                         .paper(mean, Some(deviation))
-                        .claim(&format!("{title} is within 1 nat of the paper, or better"), Rule::Below(mean + NEAR)),
+                        .claim(&format!("{title} is within 1 nat of the paper, or better"), Claim::Below(mean + NEAR)),
                 );
             }
         }
@@ -134,7 +134,7 @@ impl Table {
                 let name = "−log p(x), explicit euclidean 32 minus explicit sphere 32";
                 rows.push(self.row(name, flat.nll() - round.nll()).claim(
                     "explicit sphere loses to explicit euclidean at 32",
-                    Rule::SurelyBelow { limit: 0.0, sigmas: SURELY },
+                    Claim::SurelyBelow { limit: 0.0, sigmas: SURELY },
                 ));
             }
         }

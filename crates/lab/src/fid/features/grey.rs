@@ -1,10 +1,10 @@
 //! Networks for colours that judge images with one channel.
 //!
 //! **Statement.** Pixels, drawn black or white by their intensity or as they are, are shown as three equal channels. **Source.**
-//! docs/math §4.7 (binarised digits). **Conventions.** As [`Features`]. **Error.** That of what is drawn. **Checked by**
+//! docs/math §4.7 (binarised digits). **Conventions.** As [`FeatureMap`]. **Error.** That of what is drawn. **Checked by**
 //! tests/fid.rs.
 
-use super::Features;
+use super::FeatureMap;
 use minvel_engine::{Expr, Shape, State};
 
 /// A network for colours, of images with one channel.
@@ -14,7 +14,7 @@ pub struct Grey<N> {
     drawn: bool,
 }
 
-impl<N: Features> Grey<N> {
+impl<N: FeatureMap> Grey<N> {
     /// Shows black and white images to a network.
     pub fn new(network: N) -> Self {
         let own = "drawn black or white by their intensity, three equal channels";
@@ -29,7 +29,7 @@ impl<N: Features> Grey<N> {
     }
 }
 
-impl<N: Features> Features for Grey<N> {
+impl<N: FeatureMap> FeatureMap for Grey<N> {
     fn name(&self) -> &str {
         self.network.name()
     }

@@ -14,7 +14,7 @@ mod layers;
 mod pytorch;
 mod resize;
 
-use super::Features;
+use super::FeatureMap;
 use crate::data::{Picture, catalogue, hexadecimal, torch};
 use layers::{Layer, layers};
 use minvel::train::check_header;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 /// Side of the images that the convolutions see.
 const SIDE: usize = 299;
-/// Features of an image.
+/// FeatureMap of an image.
 const FEATURES: usize = 2048;
 /// ε of batch normalisation.
 const EPSILON: f32 = 1e-3;
@@ -114,7 +114,7 @@ fn numbers(tensor: &TensorView) -> Option<Vec<f32>> {
     }
 }
 
-impl Features for Inception {
+impl FeatureMap for Inception {
     fn name(&self) -> &str {
         "inception"
     }

@@ -9,11 +9,11 @@
 //! **Error.** The paper's own weights are not known: distances compare with its numbers in order and ratio only.
 //! **Checked by** tests/lenet.rs, tests/real_data/digits.rs.
 
-use super::Features;
+use super::FeatureMap;
 use crate::data::{Images, Labelled, catalogue};
 use minvel::Error;
 use minvel::network::Parameter;
-use minvel::train::{Checkpoint, Desk, Scalar, Trainer};
+use minvel::train::{Checkpoint, Context, Scalar, Trainer};
 use minvel_engine::init::Init;
 use minvel_engine::optim::{Optimiser, Rule, Schedule};
 use minvel_engine::{Clock, DeviceError, Draw, Expr, Graph, Options, State, Window};
@@ -27,7 +27,7 @@ const PURPOSE: &str = "lenet";
 const SIDE: usize = 28;
 /// Pixels of an image.
 const PIXELS: usize = SIDE * SIDE;
-/// Features of an image.
+/// FeatureMap of an image.
 const FEATURES: usize = 512;
 /// Kinds of digits.
 const CLASSES: usize = 10;
@@ -135,7 +135,7 @@ fn centred(images: &Images) -> Vec<f32> {
 
 impl Lenet {
     /// Trains it on the training set and judges it on the rest and on the test set.
-    pub fn train(train: &Labelled, test: &Labelled, schooling: &Schooling, desk: &Desk) -> Result<Lenet, Error> {
+    pub fn train(train: &Labelled, test: &Labelled, schooling: &Schooling, context: &Context) -> Result<Lenet, Error> {
         let Schooling { seed, epochs, batch, held_out } = *schooling;
         let sizes = [&train.images, &test.images].map(|i| [i.height, i.width, i.channels]);
         if sizes != [[SIDE, SIDE, 1]; 2] || train.images.count < held_out + batch {
@@ -156,16 +156,16 @@ impl Lenet {
         let optimiser = Optimiser { schedule, ..Optimiser::new(Rule::Sgd { momentum: 0.9 }, 0.01) };
         let updates = optimiser.minimise(loss, &variables(&g));
         updates.initialise(&mut state);
-        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(1))?;
+        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &context.options(1))?;
         let (images, labels) = (centred(&own.images), labels.collect::<Vec<f32>>());
         let inputs: [(&str, &[f32]); 2] = [("images", &images), ("labels", &labels)];
-        Trainer::new("lenet", steps, seed).run(&mut program, &mut state, &inputs, desk)?.all_finite()?;
+        Trainer::new("lenet", steps, seed).run(&mut program, &mut state, &inputs, context)?.all_finite()?;
         let mut weights = State::new(1);
         for p in parameters() {
             let values = state.get(&p.name).expect("it was trained").to_vec();
             weights.set(&p.name, &values, values.len());
         }
-        let judged = |set: &Labelled| error_share(&weights, set, &desk.options(1));
+        let judged = |set: &Labelled| error_share(&weights, set, &context.options(1));
         let origin = Origin {
             schooling: *schooling,
             steps,
@@ -248,7 +248,7 @@ fn digest(weights: &State<f32>) -> String {
     crate::data::hexadecimal(&hash.finalize())
 }
 
-impl Features for Lenet {
+impl FeatureMap for Lenet {
     fn name(&self) -> &str {
         "lenet"
     }

@@ -3,7 +3,7 @@
 //! **Statement.** Means of the intensities over 4 × 4 equal parts of each channel, channel after channel. **Conventions.** No weights, so that it is
 //! always there: for trying things out, not for judging them. **Error.** Rounding. **Checked by** tests/experiment_cifar.rs.
 
-use super::Features;
+use super::FeatureMap;
 use minvel_engine::{Expr, State};
 
 /// Parts of a side.
@@ -24,7 +24,7 @@ impl Thumbnail {
     }
 }
 
-impl Features for Thumbnail {
+impl FeatureMap for Thumbnail {
     fn name(&self) -> &str {
         "thumbnail"
     }

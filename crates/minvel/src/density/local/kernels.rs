@@ -5,7 +5,7 @@ use super::work::{Work, add_up};
 use crate::Error;
 use crate::density::{Bump, Density, by_rows};
 use crate::manifold::{Manifold, Space};
-use crate::train::Desk;
+use crate::train::Context;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
@@ -247,9 +247,9 @@ impl LocalKernels {
     }
 
     /// log of each family's own density at each point, `[points, families]`.
-    pub fn log_families(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+    pub fn log_families(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         let (m, count) = (self.ambient(), self.families.len());
-        by_rows(points.len() / m, count, desk, |first, out| {
+        by_rows(points.len() / m, count, context, |first, out| {
             let mut work = Work::new(self.dim(), count);
             for (k, row) in out.chunks_mut(count).enumerate() {
                 self.log_families_at(&points[(first + k) * m..][..m], &mut work, row);
@@ -258,9 +258,9 @@ impl LocalKernels {
     }
 
     /// log p at each point.
-    pub fn log_density_of(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
+    pub fn log_density_of(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         let count = self.families.len();
-        Ok(self.log_families(points, desk)?.chunks(count).map(|row| self.blended(row)).collect())
+        Ok(self.log_families(points, context)?.chunks(count).map(|row| self.blended(row)).collect())
     }
 
     pub(super) fn blended(&self, logs: &[f64]) -> f64 {
@@ -346,7 +346,7 @@ impl Density for LocalKernels {
         "local kernels"
     }
 
-    fn log_density(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
-        self.log_density_of(points, desk)
+    fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        self.log_density_of(points, context)
     }
 }

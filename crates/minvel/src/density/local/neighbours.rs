@@ -3,7 +3,7 @@
 use super::LocalKernels;
 use crate::Error;
 use crate::density::by_rows;
-use crate::train::Desk;
+use crate::train::Context;
 
 /// Lists of nearest points by the chord, nearest first; repeats of the point itself are no neighbours.
 pub struct Neighbours {
@@ -16,10 +16,10 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// The `count` nearest of each point.
-    pub fn of(space: &LocalKernels, points: &[f64], count: usize, desk: &Desk) -> Result<Self, Error> {
+    pub fn of(space: &LocalKernels, points: &[f64], count: usize, context: &Context) -> Result<Self, Error> {
         let m = space.ambient();
         let total = points.len() / m;
-        let rows = by_rows(total, 1, desk, |first, rows: &mut [Near]| {
+        let rows = by_rows(total, 1, context, |first, rows: &mut [Near]| {
             for (i, row) in (first..).zip(rows) {
                 *row = Near::of(space, points, i, count);
             }

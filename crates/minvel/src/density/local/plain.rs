@@ -7,7 +7,7 @@
 use super::LocalFit;
 use super::kernels::{Family, Kind, LocalKernels};
 use crate::density::{Bump, KernelDensity};
-use crate::train::Desk;
+use crate::train::Context;
 use crate::{Error, Manifold};
 
 /// u where the volume is finite.
@@ -16,10 +16,10 @@ const UNIFORM: f64 = 0.01;
 impl LocalKernels {
     /// The plain kernel density of at least two different points, and what the others say about each of them; without
     /// derivatives.
-    pub fn plain(manifold: &dyn Manifold, points: &[f64], desk: &Desk) -> Result<LocalFit, Error> {
+    pub fn plain(manifold: &dyn Manifold, points: &[f64], context: &Context) -> Result<LocalFit, Error> {
         let blank = LocalKernels::blank(manifold);
         let bump = Bump::new(manifold).expect("the spaces are known");
-        let (density, held_out) = KernelDensity::left_out(bump, points, UNIFORM, desk)?;
+        let (density, held_out) = KernelDensity::left_out(bump, points, UNIFORM, context)?;
         let uniform = density.uniform();
         let kernel = Family { kind: Kind::Natural { kappa: density.kappa() }, share: 1.0 - uniform };
         let rest = Family { kind: Kind::Uniform, share: uniform };

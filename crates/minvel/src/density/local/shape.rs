@@ -4,7 +4,7 @@ use super::kernels::LocalKernels;
 use super::neighbours::Neighbours;
 use crate::Error;
 use crate::density::by_rows;
-use crate::train::Desk;
+use crate::train::Context;
 
 /// Covariances of all centres, as Cholesky factors C: entry (a, b), b ≤ a, of all centres after one another; the diagonal
 /// is kept as 1/C_aa.
@@ -67,13 +67,13 @@ impl LocalKernels {
         shrinkage: f64,
         widest: f64,
         outside: &(dyn Fn(usize) -> bool + Sync),
-        desk: &Desk,
+        context: &Context,
     ) -> Result<(), Error> {
         let n = self.dim();
         let entries = n * (n + 1) / 2;
         let total = of.len();
         let moments = Moments { space: self, points, neighbours, count, shrinkage, widest, outside };
-        let rows = by_rows(total, entries + 1, desk, |first, rows| {
+        let rows = by_rows(total, entries + 1, context, |first, rows| {
             let (mut v, mut c) = (vec![0.0; n], vec![0.0; n * n]);
             for (&at, row) in of[first..].iter().zip(rows.chunks_mut(entries + 1)) {
                 moments.factor(at, &mut v, &mut c);

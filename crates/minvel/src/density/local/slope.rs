@@ -5,19 +5,19 @@ use super::work::Work;
 use crate::Error;
 use crate::density::by_rows;
 use crate::manifold::Space;
-use crate::train::Desk;
+use crate::train::Context;
 use std::f64::consts::TAU;
 
 impl LocalKernels {
     /// ∂ log p in the coordinates of the points, at each point: its tangent part is what counts.
-    pub fn derivative(&self, points: &[f64], desk: &Desk) -> Result<Vec<f64>, Error> {
-        Ok(self.with_derivative(points, desk)?.1)
+    pub fn derivative(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        Ok(self.with_derivative(points, context)?.1)
     }
 
     /// log p and ∂ log p at each point.
-    pub fn with_derivative(&self, points: &[f64], desk: &Desk) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    pub fn with_derivative(&self, points: &[f64], context: &Context) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let m = self.ambient();
-        let both = by_rows(points.len() / m, 1 + m, desk, |first, out| {
+        let both = by_rows(points.len() / m, 1 + m, context, |first, out| {
             let mut work = Work::new(self.dim(), self.families.len());
             for (k, row) in out.chunks_mut(1 + m).enumerate() {
                 row[0] = self.derivative_at(&points[(first + k) * m..][..m], &mut work, &mut row[1..]);

@@ -28,14 +28,14 @@ pub enum Reparameterisation {
 
 /// The von Mises–Fisher law as an encoder uses it: mean and concentration differ from row to row and are learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Posterior {
+pub struct VmfPosterior {
     /// m, coordinates of a point.
     pub coordinates: usize,
     /// Choice of sampler and gradient.
     pub gradient: Reparameterisation,
 }
 
-impl Posterior {
+impl VmfPosterior {
     /// Points `rows × [m]` for unit vectors `rows × [m]` and concentrations `rows × []`, differentiable in both.
     pub fn sample<'g>(&self, mean: Expr<'g>, kappa: Expr<'g>, stream: u32) -> Expr<'g> {
         let (m, graph) = (self.coordinates, mean.graph());

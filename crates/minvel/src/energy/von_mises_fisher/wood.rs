@@ -37,7 +37,7 @@ impl Envelope {
 ///
 /// It can be differentiated with the random numbers held fixed. In the mean that is exact. In κ it ignores how the
 /// acceptance depends on κ: exact for m = 3, biased otherwise (by 8 % at m = 9, κ = 10: docs/math §5); what has no bias for
-/// any m is [`Posterior`](super::Posterior).
+/// any m is [`VmfPosterior`](super::VmfPosterior).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wood {
     /// m, coordinates of a point.

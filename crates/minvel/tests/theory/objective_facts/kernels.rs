@@ -2,7 +2,9 @@
 
 use crate::support::expectation::*;
 use crate::support::values;
-use minvel::flow::{BirthDeath, Blend, Density, Displacement, EnergyOf, Flow, Langevin, Noise, Pace, Particles, Stein};
+use minvel::flow::{
+    BirthDeath, Blend, DensityEstimate, Displacement, EnergyOf, Flow, Langevin, Noise, Pace, Particles, Stein,
+};
 use minvel::kernel::{Bandwidth, Kernel};
 use minvel::manifold::quadrature::midpoint;
 use minvel::objective::{MinimumVelocity, Objective};
@@ -134,8 +136,8 @@ impl Energy for NormalLaw {
     }
 }
 
-fn known(s: f64) -> Density {
-    Density::Known(Arc::new(NormalLaw { variance: s * s }))
+fn known(s: f64) -> DensityEstimate {
+    DensityEstimate::Known(Arc::new(NormalLaw { variance: s * s }))
 }
 
 /// A flow that does not move.
@@ -255,7 +257,7 @@ fn fact_26_a_kernel_estimate_of_the_density_flattens_it() {
         let rule = Rule { z: vec![0.0; nodes.len()], x: nodes, weights };
         let g = Graph::new();
         let (data, _) = rule.inputs(&g);
-        let density = Density::Kernel { bandwidth: h, leave_one_out: false };
+        let density = DensityEstimate::Kernel { bandwidth: h, leave_one_out: false };
         let energy = 0.5 * a * data.at.square().sum(-1);
         let covariance = data.mean(data.covariance_rows(energy, density.log_density(data)));
         let got = rule.values(0.0, &[covariance])[0][0];
@@ -270,7 +272,7 @@ fn the_leave_one_out_estimate_sees_the_others_only() {
     let x = [0.3, -1.0, 0.9, 2.0];
     let (g, h) = (Graph::new(), 0.6);
     let rows = g.input_rows("x", 4, [1]);
-    let log_density = |leave_one_out| Density::Kernel { bandwidth: h, leave_one_out }.log_density(rows.into());
+    let log_density = |leave_one_out| DensityEstimate::Kernel { bandwidth: h, leave_one_out }.log_density(rows.into());
     let got = values(&[log_density(true), log_density(false)], &[("x", &x)], 0);
     for i in 0..4 {
         let kernel = |j: usize| (-0.5 * ((x[i] - x[j]) / h).powi(2)).exp();
@@ -286,7 +288,7 @@ fn the_fisher_rao_gradient_is_that_of_sample_covariances() {
     let (x, theta, variance): ([f64; 5], f64, f64) = ([0.3, -1.0, 0.9, 2.0, -0.4], 0.7, 1.7);
     let g = Graph::new();
     let (rows, parameter) = (g.input_rows("x", 5, [1]), g.input("theta", []));
-    let density = Density::Known(Arc::new(NormalLaw { variance }));
+    let density = DensityEstimate::Known(Arc::new(NormalLaw { variance }));
     let objective = MinimumVelocity::new(BirthDeath::new(Still, density), 0.1);
     let noise = Noise::drawn(flow::Law::Gaussian, 0);
     let loss = objective.loss(&|x| 0.5 * parameter * x.square().sum(-1), rows.into(), noise);

@@ -1,15 +1,15 @@
 //! What experiments with auto-encoders of images share: the data, training many seeds side by side, and pictures.
 
-mod cell;
 mod judging;
 mod pictures;
 mod rates;
 mod table;
+mod variant;
 
-pub(super) use cell::{Cell, Trained, curves, dash_of, divergences};
 pub(super) use judging::Judging;
 pub(super) use rates::Rates;
 pub(super) use table::beside_paper;
+pub(super) use variant::{Trained, Variant, curves, dash_of, divergences};
 
 use super::Config;
 use crate::data::folder::{Folder, Framing};
@@ -161,17 +161,17 @@ pub(super) fn given(folder: &str) -> Option<PathBuf> {
 
 /// Images, read when they are first asked for.
 #[derive(Debug)]
-pub(super) struct Gallery {
+pub(super) struct ImageModels {
     source: Source,
     seed: u64,
     train: OnceCell<Vec<u8>>,
     test: OnceCell<Vec<u8>>,
 }
 
-impl Gallery {
+impl ImageModels {
     /// Of a source; the seed is that of binary pixels.
     pub fn new(source: Source, seed: u64) -> Self {
-        Gallery { source, seed, train: OnceCell::new(), test: OnceCell::new() }
+        ImageModels { source, seed, train: OnceCell::new(), test: OnceCell::new() }
     }
 
     /// Whether the files are there.
@@ -211,7 +211,7 @@ impl Gallery {
         Ok(notes)
     }
 
-    /// So many test images, their pixels 0 or 1 with their probability, as [`Gallery::shown`].
+    /// So many test images, their pixels 0 or 1 with their probability, as [`ImageModels::shown`].
     pub fn binarised(&self, count: usize) -> Result<Vec<f32>, Error> {
         self.shown(count, Likelihood::Bernoulli)
     }

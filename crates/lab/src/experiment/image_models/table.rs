@@ -1,6 +1,6 @@
 //! A table of the paper as a picture.
 
-use crate::plot::{Axis, Entry, Plot, Ranking};
+use crate::plot::{Axis, Plot, Ranked, Ranking};
 use minvel::estimate::Estimate;
 
 /// Runs behind a number of the paper's tables.
@@ -13,10 +13,10 @@ pub(in crate::experiment) fn beside_paper(
 ) -> Plot {
     let mut entries = vec![];
     for (title, method, value, paper) in values {
-        entries.push(Entry::new(&title, &method, value));
+        entries.push(Ranked::new(&title, &method, value));
         if let Some((mean, deviation)) = paper {
             let theirs = Estimate { mean, std_error: deviation / (RUNS as f64).sqrt(), count: RUNS };
-            entries.push(Entry::new("the paper's", "paper", theirs));
+            entries.push(Ranked::new("the paper's", "paper", theirs));
         }
     }
     Plot::Ranking(Ranking::new("", Axis::linear(label), entries))

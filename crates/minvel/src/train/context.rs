@@ -47,7 +47,7 @@ impl Stop {
 }
 
 /// The place where one unit of work is done.
-pub struct Desk<'a> {
+pub struct Context<'a> {
     /// Who watches.
     pub observer: &'a dyn Observer,
     /// Whether to stop.
@@ -69,57 +69,57 @@ pub struct Desk<'a> {
     stage: Cell<Option<u64>>,
 }
 
-impl Desk<'static> {
-    /// A desk without observer and without checkpoints, for tests and examples.
+impl Context<'static> {
+    /// A context without observer and without checkpoints, for tests and examples.
     pub fn bare() -> Self {
-        Desk::watched(&Silent, Stop::default())
+        Context::watched(&Silent, Stop::default())
     }
 
-    /// A bare desk of so many threads.
+    /// A bare context of so many threads.
     pub fn of_threads(threads: usize) -> Self {
-        Desk { threads, ..Desk::bare() }
+        Context { threads, ..Context::bare() }
     }
 }
 
-impl<'a> Desk<'a> {
-    /// A desk without checkpoints, for work that is not resumed.
+impl<'a> Context<'a> {
+    /// A context without checkpoints, for work that is not resumed.
     pub fn watched(observer: &'a dyn Observer, stop: Stop) -> Self {
-        Desk { save_every: Duration::MAX, home: None, ..Desk::new(observer, stop, Path::new(""), "") }
+        Context { save_every: Duration::MAX, home: None, ..Context::new(observer, stop, Path::new(""), "") }
     }
 
-    /// A desk that keeps checkpoints in `folder` (which must exist) for what `purpose` names: other settings, other
+    /// A context that keeps checkpoints in `folder` (which must exist) for what `purpose` names: other settings, other
     /// purpose, and a checkpoint of another purpose is refused.
     pub fn new(observer: &'a dyn Observer, stop: Stop, folder: &Path, purpose: &str) -> Self {
         let home = Some((folder.to_path_buf(), purpose.to_string()));
         let (begun, earlier, stage) = (Instant::now(), Cell::new(0.0), Cell::new(None));
         let (Options { device, precision, .. }, save_every) = (Options::default(), Duration::from_secs(10));
-        Desk { observer, stop, threads: 0, device, precision, save_every, home, begun, earlier, stage }
+        Context { observer, stop, threads: 0, device, precision, save_every, home, begun, earlier, stage }
     }
 
-    /// The same desk with a drawer of its own for checkpoints, for work that is done several times.
-    pub fn within(&self, name: &str) -> Desk<'a> {
+    /// The same context with a drawer of its own for checkpoints, for work that is done several times.
+    pub fn within(&self, name: &str) -> Context<'a> {
         let home = self.home.as_ref().map(|(folder, purpose)| (folder.join(name), format!("{purpose} {name}")));
         if let Some((folder, _)) = &home {
             // Where it cannot be made, writing the checkpoint says so.
             let _ = std::fs::create_dir_all(folder);
         }
-        Desk { home, ..self.copied() }
+        Context { home, ..self.copied() }
     }
 
-    /// The same desk without an observer and without checkpoints.
-    pub fn quiet(&self) -> Desk<'a> {
-        Desk { observer: &Silent, home: None, ..self.copied() }
+    /// The same context without an observer and without checkpoints.
+    pub fn quiet(&self) -> Context<'a> {
+        Context { observer: &Silent, home: None, ..self.copied() }
     }
 
-    fn copied(&self) -> Desk<'a> {
-        let Desk { observer, threads, device, precision, save_every, begun, .. } = *self;
+    fn copied(&self) -> Context<'a> {
+        let Context { observer, threads, device, precision, save_every, begun, .. } = *self;
         let (stop, home, earlier) = (self.stop.clone(), self.home.clone(), self.earlier.clone());
-        Desk { observer, stop, threads, device, precision, save_every, home, begun, earlier, stage: Cell::new(None) }
+        Context { observer, stop, threads, device, precision, save_every, home, begun, earlier, stage: Cell::new(None) }
     }
 
     /// Options for programs of so many replicas.
     pub fn options(&self, replicas: usize) -> Options {
-        let Desk { threads, device, precision, .. } = *self;
+        let Context { threads, device, precision, .. } = *self;
         Options { replicas, threads, device, precision, ..Options::default() }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Desk<'a> {
         if self.threads > 0 { self.threads } else { cores() }
     }
 
-    /// Seconds of work at this desk, also before an interruption.
+    /// Seconds of work at this context, also before an interruption.
     pub fn seconds(&self) -> f64 {
         self.earlier.get() + self.begun.elapsed().as_secs_f64()
     }

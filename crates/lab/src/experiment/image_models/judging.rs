@@ -1,11 +1,11 @@
 //! Judging samples by the Fréchet distance of a network's features from those of the test images.
 
-use super::{Cell, Gallery};
-use crate::experiment::Bench;
-use crate::fid::{Features, Fid, Statistics};
+use super::{ImageModels, Variant};
+use crate::experiment::Runner;
+use crate::fid::{FeatureMap, Fid, Statistics};
 use minvel::Error;
 use minvel::autoencoder::Views;
-use minvel::train::Desk;
+use minvel::train::Context;
 use minvel_engine::State;
 use std::path::{Path, PathBuf};
 
@@ -19,19 +19,19 @@ pub(in crate::experiment) struct Judging {
 }
 
 impl Judging {
-    /// Statistics of the test images, as a unit of the bench, in a file of its name.
+    /// Statistics of the test images, as a unit of the runner, in a file of its name.
     pub fn reference(
         self,
         unit: &str,
-        judge: impl FnOnce() -> Result<Box<dyn Features>, Error>,
-        gallery: &Gallery,
-        bench: &mut Bench,
+        judge: impl FnOnce() -> Result<Box<dyn FeatureMap>, Error>,
+        image_models: &ImageModels,
+        runner: &mut Runner,
     ) -> Result<PathBuf, Error> {
-        let models = bench.folder().join("models");
+        let models = runner.folder().join("models");
         let path = models.join(format!("{unit}.npz"));
-        let _: usize = bench.unit(unit, |desk| {
-            let (judge, images, stream) = (judge()?, gallery.test()?, Statistics::REFERENCE);
-            let statistics = Statistics::of_bytes(&*judge, images, stream, self.seed, &desk.options(1));
+        let _: usize = runner.unit(unit, |context| {
+            let (judge, images, stream) = (judge()?, image_models.test()?, Statistics::REFERENCE);
+            let statistics = Statistics::of_bytes(&*judge, images, stream, self.seed, &context.options(1));
             let statistics = statistics.map_err(|why| Error::config(why.to_string()))?;
             minvel::file::create_folder(&models)?;
             statistics.write(&path)?;
@@ -40,13 +40,13 @@ impl Judging {
         Ok(path)
     }
 
-    /// The distance of each seed's samples, after so many others on the desk.
+    /// The distance of each seed's samples, after so many others on the context.
     pub fn distances(
         self,
-        judge: &dyn Features,
+        judge: &dyn FeatureMap,
         reference: &Path,
-        (cell, mut state): (&Cell, State<f32>),
-        desk: &Desk,
+        (cell, mut state): (&Variant, State<f32>),
+        context: &Context,
         before: usize,
     ) -> Result<Vec<Fid>, Error> {
         if !reference.is_file() {
@@ -56,14 +56,14 @@ impl Judging {
             return Err(Error::content(reference, what));
         }
         let (model, reference) = (cell.model()?, Statistics::read(reference)?);
-        let views = Views { model: &model, options: desk.options(state.replicas()), seed: self.seed };
+        let views = Views { model: &model, options: context.options(state.replicas()), seed: self.seed };
         let samples = views.samples(&mut state, self.samples)?;
         let mut distances = vec![];
         for own in samples.chunks(self.samples * cell.pixels()) {
-            desk.go_on()?;
-            let own = Statistics::of(judge, own, Statistics::SAMPLES, self.seed, &desk.options(1))?;
+            context.go_on()?;
+            let own = Statistics::of(judge, own, Statistics::SAMPLES, self.seed, &context.options(1))?;
             distances.push(reference.fid(&own));
-            desk.advance((before + distances.len()) as u64, "");
+            context.advance((before + distances.len()) as u64, "");
         }
         Ok(distances)
     }

@@ -1,11 +1,11 @@
 //! What a trained auto-encoder makes of images, to be looked at.
 
-use super::{Cell, Gallery};
-use crate::plot::{Grid, Plot};
+use super::{ImageModels, Variant};
+use crate::plot::{ImageGrid, Plot};
 use crate::report::Figure;
 use minvel::Error;
 use minvel::autoencoder::{Codec, Reading, bytes};
-use minvel::train::Desk;
+use minvel::train::Context;
 use serde::{Deserialize, Serialize};
 
 /// What the first seed makes of images.
@@ -36,7 +36,7 @@ impl Album {
 
     /// A grid of so many columns.
     fn plot(&self, image: [usize; 3], columns: usize) -> Plot {
-        Plot::Grid(Grid::new(image, columns, self.bytes()))
+        Plot::ImageGrid(ImageGrid::new(image, columns, self.bytes()))
     }
 }
 
@@ -64,28 +64,34 @@ fn globe() -> Vec<f32> {
 
 impl Pictures {
     /// Of a trained cell: all that is drawn can be had again from its model by the same seed.
-    pub fn of(cell: &Cell, codec: &mut Codec, gallery: &Gallery, seed: u64, desk: &Desk) -> Result<Self, Error> {
+    pub fn of(
+        cell: &Variant,
+        codec: &mut Codec,
+        image_models: &ImageModels,
+        seed: u64,
+        context: &Context,
+    ) -> Result<Self, Error> {
         let pixels = cell.pixels();
-        let shown = bytes(&gallery.shown(PAIRS, codec.model.decoder.likelihood)?);
-        let codes = codec.encode(&shown, Reading::Draw(0), seed, desk)?;
-        let again = codec.decode(&codes, desk)?;
+        let shown = bytes(&image_models.shown(PAIRS, codec.model.decoder.likelihood)?);
+        let codes = codec.encode(&shown, Reading::Draw(0), seed, context)?;
+        let again = codec.decode(&codes, context)?;
         let pairs: Vec<u8> =
             shown.chunks(pixels).zip(again.chunks(pixels)).flat_map(|(a, b)| [a, b].concat()).collect();
         let paths = PATHS.min(shown.len() / pixels / 2);
         let (from, to) = shown.split_at(paths * pixels);
-        let sphere = (cell.settings.latent == "sphere:2").then(|| codec.decode(&globe(), desk)).transpose()?;
+        let sphere = (cell.settings.latent == "sphere:2").then(|| codec.decode(&globe(), context)).transpose()?;
         Ok(Pictures {
-            samples: Album::of(&codec.sample(SAMPLES, seed, desk)?),
+            samples: Album::of(&codec.sample(SAMPLES, seed, context)?),
             reconstructions: Album::of(&pairs),
-            paths: Album::of(&codec.paths([from, &to[..paths * pixels]], POINTS, seed, desk)?),
+            paths: Album::of(&codec.paths([from, &to[..paths * pixels]], POINTS, seed, context)?),
             sphere: sphere.as_deref().map(Album::of),
         })
     }
 
     /// As figures of a report.
-    pub fn figures(&self, cell: &Cell) -> Vec<Figure> {
+    pub fn figures(&self, cell: &Variant) -> Vec<Figure> {
         let Pictures { samples, reconstructions, paths, sphere } = self;
-        let Cell { name, title, image, .. } = cell;
+        let Variant { name, title, image, .. } = cell;
         let figure = |what: &str, caption: String, plot: Plot| Figure::new(&format!("{name}-{what}"), &caption, plot);
         let mut figures = vec![
             figure(

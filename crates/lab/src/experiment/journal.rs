@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The folder `units/` of a run.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct Journal {
     folder: PathBuf,
     purpose: String,
 }
@@ -32,12 +32,12 @@ pub struct Finished<T> {
     pub device: String,
 }
 
-impl Ledger {
-    /// Opens the ledger of a run folder. `purpose` names experiment and settings: units of other ones are refused.
+impl Journal {
+    /// Opens the journal of a run folder. `purpose` names experiment and settings: units of other ones are refused.
     pub fn open(run: &Path, purpose: &str) -> Result<Self, Error> {
         let folder = run.join("units");
         file::create_folder(&folder)?;
-        Ok(Ledger { folder, purpose: purpose.to_string() })
+        Ok(Journal { folder, purpose: purpose.to_string() })
     }
 
     /// The folder of the run.

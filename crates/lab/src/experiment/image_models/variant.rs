@@ -1,13 +1,13 @@
 //! Auto-encoders of one kind, trained side by side.
 
-use super::Gallery;
+use super::ImageModels;
 use super::pictures::Pictures;
-use crate::experiment::Bench;
+use crate::experiment::Runner;
 use crate::plot::{Axis, Dash, Lines, Plot, Series};
 use crate::report::Figure;
 use minvel::Error;
-use minvel::autoencoder::{Autoencoder, Codec, Learning, ModelCard, Settings};
-use minvel::train::{Checkpoint, Desk, Look, Trainer, Training};
+use minvel::autoencoder::{Autoencoder, AutoencoderSettings, Codec, Learning, ModelCard};
+use minvel::train::{Checkpoint, Context, Look, Trainer, Training};
 use minvel_engine::{Graph, State};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const LOOKS: u32 = 40;
 
 /// One kind of auto-encoder.
 #[derive(Clone, Debug)]
-pub(in crate::experiment) struct Cell {
+pub(in crate::experiment) struct Variant {
     /// Part of the names of its units and files.
     pub name: String,
     /// In words.
@@ -29,7 +29,7 @@ pub(in crate::experiment) struct Cell {
     /// Height, width and channels of its images.
     pub image: [usize; 3],
     /// How it is made and learnt.
-    pub settings: Settings,
+    pub settings: AutoencoderSettings,
     /// Steps of the training between two models that are kept, beside the last; 0 for none.
     pub every: u32,
     /// Whether the report shows what it makes of images.
@@ -45,7 +45,7 @@ pub(in crate::experiment) struct Trained {
     pictures: Option<Pictures>,
 }
 
-impl Cell {
+impl Variant {
     /// What is learnt.
     pub fn learning(&self) -> Result<Learning, Error> {
         self.settings.learning(self.image)
@@ -78,7 +78,7 @@ impl Cell {
         self.state_after(folder, self.settings.iterations)
     }
 
-    /// The parameters of all seeds after so many steps, one of [`Cell::kept`].
+    /// The parameters of all seeds after so many steps, one of [`Variant::kept`].
     pub fn state_after(&self, folder: &Path, step: u32) -> Result<State<f32>, Error> {
         let path = self.file(folder, step);
         let found = Checkpoint::read_if_there(&path)?.map(|checkpoint| checkpoint.state);
@@ -94,19 +94,24 @@ impl Cell {
         Codec::read(&self.file(folder, self.settings.iterations), replica)
     }
 
-    fn card(&self, gallery: &Gallery, images: usize, seed: u64) -> ModelCard {
-        let (settings, image, source) = (self.settings.clone(), self.image, gallery.source());
+    fn card(&self, image_models: &ImageModels, images: usize, seed: u64) -> ModelCard {
+        let (settings, image, source) = (self.settings.clone(), self.image, image_models.source());
         let version = env!("CARGO_PKG_VERSION").to_string();
         ModelCard { version, settings, image, crop: source.crop(), data: source.name(), images, seed }
     }
 
-    /// Trains all seeds side by side, as a unit of the bench.
-    pub fn train(&self, bench: &mut Bench, gallery: &Gallery, (seed, seeds): (u64, usize)) -> Result<Trained, Error> {
-        let folder = bench.folder().to_path_buf();
-        bench.unit(&format!("{}.train", self.name), |desk| {
+    /// Trains all seeds side by side, as a unit of the runner.
+    pub fn train(
+        &self,
+        runner: &mut Runner,
+        image_models: &ImageModels,
+        (seed, seeds): (u64, usize),
+    ) -> Result<Trained, Error> {
+        let folder = runner.folder().to_path_buf();
+        runner.unit(&format!("{}.train", self.name), |context| {
             minvel::file::create_folder(&folder.join("models"))?;
-            let training = self.learn(gallery, (seed, seeds), &folder, desk)?;
-            let show = || Pictures::of(self, &mut self.codec(&folder, 0)?, gallery, seed, desk);
+            let training = self.learn(image_models, (seed, seeds), &folder, context)?;
+            let show = || Pictures::of(self, &mut self.codec(&folder, 0)?, image_models, seed, context);
             Ok(Trained { training, pictures: self.shown.then(show).transpose()? })
         })
     }
@@ -114,31 +119,32 @@ impl Cell {
     /// Trains from one model that is kept to the next.
     fn learn(
         &self,
-        gallery: &Gallery,
+        image_models: &ImageModels,
         (seed, seeds): (u64, usize),
         folder: &Path,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<Training, Error> {
-        let (learning, images) = (self.learning()?, gallery.train()?);
-        let card = self.card(gallery, images.len() / self.pixels(), seed);
+        let (learning, images) = (self.learning()?, image_models.train()?);
+        let card = self.card(image_models, images.len() / self.pixels(), seed);
         let g = Graph::new();
-        let lesson = learning.step(g.input_bytes("images", [images.len() / self.pixels(), self.pixels()]));
-        let mut program = g.try_compile::<f32>(&lesson.outputs, &lesson.updates(), &desk.options(seeds))?;
+        let learning_step = learning.step(g.input_bytes("images", [images.len() / self.pixels(), self.pixels()]));
+        let mut program =
+            g.try_compile::<f32>(&learning_step.outputs, &learning_step.updates(), &context.options(seeds))?;
         let inputs = [("images", images)];
         let mut program = program.loaded(&[]).with_bytes(&inputs);
         let mut state = learning.start(seeds, seed);
-        lesson.initialise(&mut state);
+        learning_step.initialise(&mut state);
         let (mut whole, mut from) = (Training::default(), 0);
         for steps in self.kept() {
             let name =
                 if steps == self.settings.iterations { self.name.clone() } else { format!("{}-{steps}", self.name) };
             let block = (self.settings.iterations / LOOKS).max(1);
             let trainer = Trainer { from, block, ..Trainer::new(&name, steps, seed) };
-            let training = trainer.run_loaded(&mut program, &mut state, desk)?;
+            let training = trainer.run_loaded(&mut program, &mut state, context)?;
             whole.looks.extend(training.looks);
             let known: Vec<usize> = whole.divergences.iter().map(|d| d.replica).collect();
             whole.divergences.extend(training.divergences.into_iter().filter(|d| !known.contains(&d.replica)));
-            self.keep((&learning, &card), &state, folder, steps, desk)?;
+            self.keep((&learning, &card), &state, folder, steps, context)?;
             from = steps;
         }
         Ok(whole)
@@ -151,28 +157,28 @@ impl Cell {
         state: &State<f32>,
         folder: &Path,
         step: u32,
-        desk: &Desk,
+        context: &Context,
     ) -> Result<(), Error> {
         let mut kept = State::new(state.replicas());
         for p in [learning.parameters(), learning.followers()].concat() {
             let values = state.get(&p.name).expect("it was trained");
             kept.set(&p.name, values, values.len() / state.replicas());
         }
-        let purpose = desk.purpose(&self.name);
+        let purpose = context.purpose(&self.name);
         Checkpoint::new(kept, step, &purpose, card).write(&self.file(folder, step))
     }
 }
 
 impl Trained {
     /// What one looks at: samples, reconstructions, paths, the sphere.
-    pub fn figures(&self, cell: &Cell) -> Vec<Figure> {
+    pub fn figures(&self, cell: &Variant) -> Vec<Figure> {
         self.pictures.as_ref().map_or(vec![], |pictures| pictures.figures(cell))
     }
 }
 
 /// Which seeds of which cells left the finite numbers, in words.
-pub(in crate::experiment) fn divergences(cells: &[(Cell, Trained)]) -> Vec<String> {
-    let of_cell = |(cell, trained): &(Cell, Trained)| -> Vec<String> {
+pub(in crate::experiment) fn divergences(cells: &[(Variant, Trained)]) -> Vec<String> {
+    let of_cell = |(cell, trained): &(Variant, Trained)| -> Vec<String> {
         trained.training.divergences.iter().map(|d| format!("{}: {d}", cell.title)).collect()
     };
     cells.iter().flat_map(of_cell).collect()
@@ -184,7 +190,7 @@ pub(in crate::experiment) fn dash_of(latent: &str) -> Dash {
 }
 
 /// Learning curves of several cells.
-pub(in crate::experiment) fn curves(title: &str, cells: &[(&Cell, &Trained)]) -> Plot {
+pub(in crate::experiment) fn curves(title: &str, cells: &[(&Variant, &Trained)]) -> Plot {
     let x = Axis::linear("iterations");
     let mut lines = Lines::new(title, x, Axis::linear("loss of encoder and decoder on a batch (nats)"));
     for (cell, trained) in cells {

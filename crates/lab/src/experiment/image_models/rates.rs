@@ -1,6 +1,6 @@
 //! What the tables `learning` of experiments with auto-encoders have in common.
 
-use minvel::autoencoder::{Matched, Settings};
+use minvel::autoencoder::{AutoencoderSettings, Matched};
 use serde::Deserialize;
 
 /// How auto-encoders of one experiment are learnt; what its TOML does not have cannot be set.
@@ -38,11 +38,11 @@ impl Rates {
 
     /// The settings of a cell, in the form that the paper has: binary pixels and tanh for dense networks, the sum of squares and
     /// ReLU for convolutions.
-    pub fn settings(&self, latent: String, posterior: &str, kind: &str) -> Settings {
+    pub fn settings(&self, latent: String, posterior: &str, kind: &str) -> AutoencoderSettings {
         let Rates { filters, hidden, iterations, batch, rate, weight, step, penalty, flow, spectral } = self.clone();
         let (network, likelihood, activation) =
             if self.is_dense() { ("dense", "bernoulli", "tanh") } else { ("convolutional", "dequantised", "relu") };
-        Settings {
+        AutoencoderSettings {
             latent,
             posterior: posterior.into(),
             likelihood: likelihood.into(),

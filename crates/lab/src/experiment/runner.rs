@@ -1,8 +1,8 @@
-//! The bench an experiment works at: it runs units, skips those that are finished, and keeps what they find.
+//! The runner an experiment works at: it runs units, skips those that are finished, and keeps what they find.
 
-use super::ledger::{Finished, Ledger};
+use super::journal::{Finished, Journal};
 use crate::report::Timing;
-use minvel::train::{Desk, Observer, Stop};
+use minvel::train::{Context, Observer, Stop};
 use minvel::{Error, file};
 use minvel_engine::{Device, Options, Precision};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Where units are run one after another.
-pub struct Bench<'a> {
+pub struct Runner<'a> {
     /// Threads for programs; 0 means all cores. Results do not depend on it.
     pub threads: usize,
     /// Where programs run.
@@ -23,7 +23,7 @@ pub struct Bench<'a> {
     pub save_every: Duration,
     /// Whether to report what is finished, and to begin nothing.
     pub partial: bool,
-    ledger: Ledger,
+    journal: Journal,
     observer: &'a dyn Observer,
     stop: Stop,
     planned: usize,
@@ -32,19 +32,19 @@ pub struct Bench<'a> {
     missing: Vec<String>,
 }
 
-impl<'a> Bench<'a> {
-    /// A bench with a ledger, somebody who watches, and a way to be stopped.
-    pub fn new(ledger: Ledger, observer: &'a dyn Observer, stop: Stop) -> Self {
+impl<'a> Runner<'a> {
+    /// A runner with a journal, somebody who watches, and a way to be stopped.
+    pub fn new(journal: Journal, observer: &'a dyn Observer, stop: Stop) -> Self {
         let (Options { device, precision, .. }, save_every) = (Options::default(), Duration::from_secs(10));
         let (timings, devices, missing) = (vec![], BTreeSet::new(), vec![]);
         let partial = false;
-        Bench {
+        Runner {
             threads: 0,
             device,
             precision,
             save_every,
             partial,
-            ledger,
+            journal,
             observer,
             stop,
             planned: 0,
@@ -84,9 +84,9 @@ impl<'a> Bench<'a> {
         &self.missing
     }
 
-    /// The folder of the run, for what is too large for the ledger.
+    /// The folder of the run, for what is too large for the journal.
     pub fn folder(&self) -> &Path {
-        self.ledger.run()
+        self.journal.run()
     }
 
     /// How long the units took, in the order in which they were asked for.
@@ -94,21 +94,21 @@ impl<'a> Bench<'a> {
         &self.timings
     }
 
-    /// What a unit finds: from the ledger if it is finished, else by doing the work at a desk of its own.
+    /// What a unit finds: from the journal if it is finished, else by doing the work at a context of its own.
     ///
-    /// The name (letters, digits, `-`, `_`, `=`, `.`) must be the unit's alone. The result passes through the ledger in
+    /// The name (letters, digits, `-`, `_`, `=`, `.`) must be the unit's alone. The result passes through the journal in
     /// either case, so that a resumed run computes with the same bits.
     pub fn unit<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
-        work: impl FnOnce(&Desk) -> Result<T, Error>,
+        work: impl FnOnce(&Context) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let proper = |c: char| c.is_ascii_alphanumeric() || "-_=.+".contains(c);
         assert!(name.chars().all(proper) && !name.is_empty(), "unit: `{name}` is not a valid file name");
         assert!(self.timings.iter().all(|t| t.name != name), "unit: there are two named `{name}`");
         let number = self.timings.len() + 1;
         self.observer.unit(name, number, self.planned.max(number));
-        let before = self.ledger.find(name)?;
+        let before = self.journal.find(name)?;
         let resumed = before.is_some();
         let finished = match before {
             Some(finished) => finished,
@@ -127,20 +127,20 @@ impl<'a> Bench<'a> {
     fn work<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
-        work: impl FnOnce(&Desk) -> Result<T, Error>,
+        work: impl FnOnce(&Context) -> Result<T, Error>,
     ) -> Result<Finished<T>, Error> {
         if self.stop.asked() {
             return Err(Error::Interrupted);
         }
-        let place = self.ledger.workplace(name);
+        let place = self.journal.workplace(name);
         file::create_folder(&place)?;
-        let purpose = format!("{} {name}", self.ledger.purpose());
-        let mut desk = Desk::new(self.observer, self.stop.clone(), &place, &purpose);
-        (desk.threads, desk.save_every) = (self.threads, self.save_every);
-        (desk.device, desk.precision) = (self.device, self.precision);
-        let result = work(&desk)?;
-        self.ledger.keep(name, &result, desk.seconds(), &self.device())?;
-        let kept = self.ledger.find(name)?;
+        let purpose = format!("{} {name}", self.journal.purpose());
+        let mut context = Context::new(self.observer, self.stop.clone(), &place, &purpose);
+        (context.threads, context.save_every) = (self.threads, self.save_every);
+        (context.device, context.precision) = (self.device, self.precision);
+        let result = work(&context)?;
+        self.journal.keep(name, &result, context.seconds(), &self.device())?;
+        let kept = self.journal.find(name)?;
         Ok(kept.unwrap_or_else(|| panic!("unit: `{name}` was written and is gone")))
     }
 }
