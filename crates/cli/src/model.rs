@@ -147,7 +147,7 @@ impl Album {
             written.push(out.to_path_buf());
         }
         if let Some(grid) = &self.grid {
-            let plot = Plot::ImageGrid(ImageGrid::new(image, COLUMNS, pixels.to_vec()));
+            let plot = Plot::Grid(ImageGrid::new(image, COLUMNS, pixels.to_vec()));
             file::write(grid, &plot.png(2.0)).map_err(Failure::Work)?;
             written.push(grid.clone());
         }

@@ -76,7 +76,7 @@ pub enum Plot {
     /// Numbers with errors, one below another.
     Ranking(Ranking),
     /// Small images in rows and columns.
-    ImageGrid(ImageGrid),
+    Grid(ImageGrid),
     /// Several figures side by side.
     Row {
         /// From left to right.
@@ -119,7 +119,7 @@ impl Plot {
             Plot::Histogram(histogram) => histogram.height(width),
             Plot::Matrix(matrix) => matrix.height(width),
             Plot::Ranking(ranking) => ranking.height(width),
-            Plot::ImageGrid(grid) => grid.height(width),
+            Plot::Grid(grid) => grid.height(width),
             Plot::Row { plots } => plots.iter().map(|p| p.height(width / plots.len() as f64)).fold(0.0, f64::max),
         }
     }
@@ -135,7 +135,7 @@ impl Plot {
             Plot::Histogram(histogram) => histogram.draw(scene, area),
             Plot::Matrix(matrix) => matrix.draw(scene, area),
             Plot::Ranking(ranking) => ranking.draw(scene, area),
-            Plot::ImageGrid(grid) => grid.draw(scene, area),
+            Plot::Grid(grid) => grid.draw(scene, area),
             Plot::Row { plots } => {
                 let names = |plot: &Plot| match plot {
                     Plot::Lines(lines) => lines.names(area.width / plots.len() as f64),

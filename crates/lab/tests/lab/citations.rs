@@ -37,7 +37,7 @@ fn root() -> PathBuf {
 /// All files of text in the folders that git has, and beside them.
 fn files() -> Vec<File> {
     let mut found = vec![];
-    for folder in ["crates", "docs", "experiments", "runner", "fuzz", "python"] {
+    for folder in ["crates", "docs", "bench", "fuzz", "python"] {
         collect(&root().join(folder), &mut found);
     }
     let beside =

@@ -17,7 +17,7 @@ fn texts(plot: &Plot) -> Vec<Text> {
 
 #[test]
 fn every_pixel_becomes_a_square_at_its_place() {
-    let plot = Plot::ImageGrid(five());
+    let plot = Plot::Grid(five());
     let picture = picture(&plot);
     // squares of 8 and gaps of 4
     assert_eq!((picture.columns, picture.rows), (3 * 3 * 8 + 2 * 4, 2 * 2 * 8 + 4));
@@ -40,7 +40,7 @@ fn every_pixel_becomes_a_square_at_its_place() {
 #[test]
 fn colours_come_from_three_channels_and_intensities_are_cut() {
     let grid = ImageGrid::of([1, 2, 3], 1, &[1.5, 0.5, -0.1, 0.0, 0.0, 1.0]);
-    let pixels = picture(&Plot::ImageGrid(grid)).pixels;
+    let pixels = picture(&Plot::Grid(grid)).pixels;
     assert_eq!([pixels[0], pixels[8]], [[255, 128, 0, 255], [0, 0, 255, 255]]);
 }
 
@@ -49,8 +49,7 @@ fn pairs_stand_below_each_other_and_captions_beside_their_rows() {
     let (first, second) = ([0.0, 0.2, 0.4, 0.6], [1.0, 0.8, 0.6, 0.4]);
     let grid = ImageGrid::paired([1, 1, 1], 2, &first, &second);
     assert_eq!(grid.pixels, [0, 51, 255, 204, 102, 153, 153, 102]);
-    let plot =
-        Plot::ImageGrid(grid.beside(["data", "model", "data", "model"]).above(["left", "right"]).titled("Pairs"));
+    let plot = Plot::Grid(grid.beside(["data", "model", "data", "model"]).above(["left", "right"]).titled("Pairs"));
     let (picture, texts) = (picture(&plot), texts(&plot));
     let at = |word: &str| texts.iter().filter(|t| t.text == word).map(|t| t.at).collect::<Vec<_>>();
     let (data, model) = (at("data"), at("model"));
@@ -63,12 +62,12 @@ fn pairs_stand_below_each_other_and_captions_beside_their_rows() {
 #[test]
 fn a_grid_fits_its_page_and_survives_a_report() {
     for (columns, count) in [(1, 1), (10, 100), (20, 400), (100, 300), (1000, 1000)] {
-        let plot = Plot::ImageGrid(ImageGrid::new([4, 4, 1], columns, vec![7; 16 * count]).beside(["a caption"]));
+        let plot = Plot::Grid(ImageGrid::new([4, 4, 1], columns, vec![7; 16 * count]).beside(["a caption"]));
         let (scene, area) = (plot.scene(), picture(&plot).area);
         assert!(area.x >= 0.0 && area.right() <= scene.width, "{columns} columns: {area:?}");
         assert!(area.bottom() <= scene.height && scene.height < area.bottom() + 12.0, "{columns} columns");
     }
-    let plot = Plot::ImageGrid(five().titled("Five").above(["a"]));
+    let plot = Plot::Grid(five().titled("Five").above(["a"]));
     let text = serde_json::to_string(&plot).unwrap();
     assert_eq!(serde_json::from_str::<Plot>(&text).unwrap(), plot);
     let broken = text.replace("\"pixels\":\"AAg", "\"pixels\":\"!Ag");

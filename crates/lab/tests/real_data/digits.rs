@@ -38,8 +38,7 @@ fn digits_can_be_looked_at() {
     let by_digit = |d: u8| (0..10_000).filter(move |i| labels[*i] == d).take(10);
     let images: Vec<u8> = (0..10).flat_map(by_digit).flat_map(|i| test.images.image(i).to_vec()).collect();
     let grid = ImageGrid::new([28, 28, 1], 10, images).titled("Digits to test with");
-    let plot =
-        Plot::ImageGrid(grid.beside((0..10).map(|d| format!("digit {d}"))).above((1..=10).map(|i| i.to_string())));
+    let plot = Plot::Grid(grid.beside((0..10).map(|d| format!("digit {d}"))).above((1..=10).map(|i| i.to_string())));
     if let Ok(folder) = std::env::var("MINVEL_FIGURES") {
         std::fs::write(format!("{folder}/digits.png"), plot.png(2.0)).unwrap();
         std::fs::write(format!("{folder}/digits.svg"), plot.svg(Theme::Paper)).unwrap();

@@ -36,7 +36,7 @@ impl Album {
 
     /// A grid of so many columns.
     fn plot(&self, image: [usize; 3], columns: usize) -> Plot {
-        Plot::ImageGrid(ImageGrid::new(image, columns, self.bytes()))
+        Plot::Grid(ImageGrid::new(image, columns, self.bytes()))
     }
 }
 
