@@ -83,8 +83,8 @@ fn cases() -> Vec<Case> {
     let precision = [1.0, 0.3, 0.1, 0.3, 2.0, -0.4, 0.1, -0.4, 0.7];
     let bent = [0.5, 0.2, 0.1, 0.2, -1.0, 0.4, 0.1, 0.4, 1.5];
     let bent4: Vec<f64> = (0..16).map(|i| ((1 + i / 4) as f64 * (1 + i % 4) as f64).sqrt().cos() * 2.0).collect();
-    let mixed = Mixture::new(vec![(0.2, gauss(&[1.0, 0.0], 0.5)), (0.8, Arc::new(toy::Banana::default()))]);
-    let mixed_sphere = Mixture::new(vec![
+    let mixed = MixtureEnergy::new(vec![(0.2, gauss(&[1.0, 0.0], 0.5)), (0.8, Arc::new(toy::Banana::default()))]);
+    let mixed_sphere = MixtureEnergy::new(vec![
         (0.5, Arc::new(VonMisesFisher::new(&[0.0, 0.6, 0.8], 4.0)) as Arc<dyn Energy>),
         (0.5, Arc::new(Bingham::new(&bent, 3))),
     ]);
