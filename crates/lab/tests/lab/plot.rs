@@ -102,7 +102,7 @@ fn nothing_leaves_the_page() {
                 Shape::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
                 Shape::Text(text) => assert!(inside(text.at), "{name}: {text:?}"),
                 Shape::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
-                Shape::Picture(p) => assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom()))),
+                Shape::Raster(p) => assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom()))),
             }
         }
     }

@@ -117,7 +117,7 @@ fn stays_on_the_page(name: &str, scene: &Scene) {
                 assert!(inside((left, text.at.1)) && inside((left + width, text.at.1)), "{name}: {text:?}");
             }
             Shape::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
-            Shape::Picture(p) => {
+            Shape::Raster(p) => {
                 assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom())), "{name}");
             }
         }
@@ -343,7 +343,7 @@ fn is_contour(shape: &Shape) -> bool {
 fn a_disk_has_contours_inside_its_edge() {
     let plot = shown("hyperbolic:2", &FigureStyle::default()).remove(0).plot;
     let scene = plot.scene();
-    let picture = scene.shapes.iter().find_map(|s| if let Shape::Picture(p) = s { Some(p.area) } else { None });
+    let picture = scene.shapes.iter().find_map(|s| if let Shape::Raster(p) = s { Some(p.area) } else { None });
     let disk = picture.expect("colours");
     let contours: Vec<_> = scene.shapes.iter().filter(|s| is_contour(s)).collect();
     assert!(contours.len() >= 3, "{} contours", contours.len());

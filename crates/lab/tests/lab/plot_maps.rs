@@ -99,7 +99,7 @@ fn dots_land_on_their_places_whatever_the_middle_of_the_map() {
     let places = [(8.5, 47.4), (-105.0, 39.7), (179.0, -17.0), (-150.0, 0.0)];
     for centre in [0.0, 150.0, -77.0] {
         let scene = Plot::Maps(world(centre, &places)).scene();
-        let area = scene.shapes.iter().find_map(|s| if let Shape::Picture(p) = s { Some(p.area) } else { None });
+        let area = scene.shapes.iter().find_map(|s| if let Shape::Raster(p) = s { Some(p.area) } else { None });
         let area = area.expect("a map has colours");
         let dots = scene.shapes.iter().find_map(|s| if let Shape::Dots(d) = s { Some(d) } else { None });
         for (at, place) in dots.expect("a map has dots").at.iter().zip(places) {
