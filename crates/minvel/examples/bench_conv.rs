@@ -4,7 +4,7 @@
 //! `bench_conv [--device cuda:0] [--precision f32|tf32] [--batch 128] [--seeds 1] [--seconds 1] [--profile yes] METHOD…` with methods
 //! `velocity`, `adversarial` and `discrepancy`; or with `--source FOLDER` it writes the kernels, without a GPU.
 
-use minvel::autoencoder::{AutoencoderSettings, Learning, Matched};
+use minvel::autoencoder::{AutoencoderLearning, AutoencoderSettings, Matched};
 use minvel_engine::{Device, Graph, Options, Precision};
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use std::time::Instant;
 const COUNT: usize = 50_000;
 const PIXELS: usize = 3072;
 
-fn learning(method: &str, batch: usize) -> Learning {
+fn learning(method: &str, batch: usize) -> AutoencoderLearning {
     let settings = AutoencoderSettings {
         latent: "sphere:32".into(),
         posterior: "point".into(),
@@ -66,8 +66,8 @@ fn main() {
 
 fn show(method: &str, batch: usize, options: &Options, folder: &std::path::Path) {
     let g = Graph::new();
-    let learning_step = learning(method, batch).step(g.input_bytes("images", [COUNT, PIXELS]));
-    let sources = g.cuda_source::<f32>(&learning_step.outputs, &learning_step.updates(), options);
+    let step = learning(method, batch).step(g.input_bytes("images", [COUNT, PIXELS]));
+    let sources = g.cuda_source::<f32>(&step.outputs, &step.all_updates(), options);
     let (summary, kernels) = sources.split_last().expect("at least the summary");
     for (k, kernel) in kernels.iter().enumerate() {
         std::fs::write(folder.join(format!("{method}-{k:03}.cu")), kernel).expect("a folder that can be written to");
@@ -78,12 +78,12 @@ fn show(method: &str, batch: usize, options: &Options, folder: &std::path::Path)
 fn time(method: &str, batch: usize, options: &Options, seconds: f64, profile: bool) {
     let learning = learning(method, batch);
     let g = Graph::new();
-    let learning_step = learning.step(g.input_bytes("images", [COUNT, PIXELS]));
+    let step = learning.step(g.input_bytes("images", [COUNT, PIXELS]));
     let mut state = learning.start::<f32>(options.replicas, 1);
-    learning_step.initialise(&mut state);
+    step.initialise(&mut state);
     let images: Vec<u8> = (0..COUNT * PIXELS).map(|k| (k * 7919 % 256) as u8).collect();
     let start = Instant::now();
-    let mut program = g.compile::<f32>(&learning_step.outputs, &learning_step.updates(), options);
+    let mut program = g.compile::<f32>(&step.outputs, &step.all_updates(), options);
     let inputs: [(&str, &[u8]); 1] = [("images", &images)];
     let mut loaded = program.loaded(&[]).with_bytes(&inputs);
     loaded.run_steps(&mut state, 0, 0..1);

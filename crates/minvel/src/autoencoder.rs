@@ -25,7 +25,7 @@ pub use codes::{Code, Posterior};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use evidence::{Evidence, ImportanceBound};
-pub use learning::{Learning, LearningStep, Match};
+pub use learning::{AutoencoderLearning, Match};
 pub use likelihood::Likelihood;
 pub use settings::{AutoencoderSettings, Matched};
 pub use views::Views;

@@ -1,6 +1,6 @@
-//! Normalised densities that need no training by gradients: the rows to beat.
+//! Normalised densities: log p, its gradient and its draws, on a manifold.
 //!
-//! **Statement.** [`Uniform`]: p = 1/vol. [`KernelDensity`]: p = (1−u)·Σ w_i K_κ(x; c_i) + u/vol. [`Mixture`]: p = (1−u)·Σ
+//! **Statement.** [`EnergyDensity`]: p = e^{−E}/Z. [`LocalKernels`]: kernels that follow the data. [`Uniform`]: p = 1/vol. [`KernelDensity`]: p = (1−u)·Σ w_i K_κ(x; c_i) + u/vol. [`Mixture`]: p = (1−u)·Σ
 //! π_k p(x; η_k) + u/vol, each p(·; η) of the natural exponential family of the manifold.
 //! **Source.** mardia2000directional, chapters 9 and 12. **Conventions.** Log densities in nats w.r.t. the Riemannian
 //! volume; u = 0 where the volume is infinite. Points are rows of numbers as [`crate::manifold`] has them, in f64.
@@ -8,16 +8,20 @@
 
 mod bump;
 mod cloud;
+mod component;
 mod draw;
+mod energy_density;
 mod family;
 mod goodness;
 mod kernel_density;
 mod local;
 mod mixture;
 mod natural;
+pub(crate) mod slope;
 
 pub use bump::Bump;
-pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit};
+pub use energy_density::EnergyDensity;
+pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit, stein_test};
 pub use kernel_density::{BandwidthSearch, KernelDensity, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
@@ -26,28 +30,45 @@ pub(crate) use crate::train::by_rows;
 
 use crate::train::Context;
 use crate::{Error, Manifold};
+use minvel_engine::{Clock, Graph, State};
 use std::fmt;
+use std::sync::Arc;
 
-/// A normalised density on a manifold.
+/// A normalised density on a manifold. Points are row-major numbers of the manifold's coordinates.
 pub trait Density: fmt::Debug + Send + Sync {
     /// What it is, in a few words.
     fn name(&self) -> &str;
 
-    /// log p at each point, in nats; `points` is row-major. An error only where the context is asked to stop.
+    /// Where its points live.
+    fn manifold(&self) -> Arc<dyn Manifold>;
+
+    /// log p at each point, in nats, w.r.t. the Riemannian volume. An error only where the context is asked to stop, or a
+    /// device fails.
     fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error>;
+
+    /// grad log p at each point, a tangent vector in the manifold's coordinates.
+    ///
+    /// By default from differences of log p along geodesics, (log p(exp_x(hv)) − log p(exp_x(−hv)))/2h with h = 10⁻⁵ for
+    /// the projections v of the axes: the error is O(h²), and rounding errors of log p over h.
+    fn score(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        slope::by_differences(&*self.manifold(), points, &|points| self.log_density(points, context), context)
+    }
+
+    /// Independent draws, the same ones for the same seed.
+    fn sample(&self, count: usize, seed: u64, context: &Context) -> Result<Vec<f64>, Error>;
 }
 
 /// p = 1/vol.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Uniform {
-    ambient: usize,
+    manifold: Arc<dyn Manifold>,
     log_volume: f64,
 }
 
 impl Uniform {
     /// Of a manifold of finite volume.
-    pub fn new(manifold: &dyn Manifold) -> Option<Self> {
-        manifold.volume().map(|volume| Uniform { ambient: manifold.ambient(), log_volume: volume.ln() })
+    pub fn new(manifold: &Arc<dyn Manifold>) -> Option<Self> {
+        manifold.volume().map(|volume| Uniform { manifold: manifold.clone(), log_volume: volume.ln() })
     }
 }
 
@@ -56,9 +77,30 @@ impl Density for Uniform {
         "uniform"
     }
 
-    fn log_density(&self, points: &[f64], _: &Context) -> Result<Vec<f64>, Error> {
-        Ok(vec![-self.log_volume; rows(points, self.ambient)])
+    fn manifold(&self) -> Arc<dyn Manifold> {
+        self.manifold.clone()
     }
+
+    fn log_density(&self, points: &[f64], _: &Context) -> Result<Vec<f64>, Error> {
+        Ok(vec![-self.log_volume; rows(points, self.manifold.ambient())])
+    }
+
+    fn score(&self, points: &[f64], _: &Context) -> Result<Vec<f64>, Error> {
+        Ok(vec![0.0; points.len()])
+    }
+
+    fn sample(&self, count: usize, seed: u64, context: &Context) -> Result<Vec<f64>, Error> {
+        uniform_points(&*self.manifold, count, seed, context)
+    }
+}
+
+/// Points of the base law of a manifold: the uniform one where its volume is finite.
+fn uniform_points(manifold: &dyn Manifold, count: usize, seed: u64, context: &Context) -> Result<Vec<f64>, Error> {
+    let graph = Graph::new();
+    let points = manifold.sample_base(&graph, count, 0);
+    let mut program = graph.try_compile::<f64>(&[points], &[], &context.options(1))?;
+    program.try_run(&mut State::new(1), &[], Clock { seed, step: 0 })?;
+    Ok(program.try_output(0)?.to_vec())
 }
 
 /// How many points there are; panics where the numbers are not whole points.

@@ -11,6 +11,7 @@
 mod comparison;
 mod correction;
 mod crossvalidation;
+mod door;
 mod evaluation;
 mod few;
 mod keep;
@@ -25,10 +26,11 @@ mod standard;
 
 pub use comparison::Comparison;
 pub use correction::Curve;
+pub use door::{Fit, Fitted, IntoManifold, LEAST_POINTS};
 pub use evaluation::{Baseline, Evaluation, Fitness, LEAST_TESTED};
 pub use levels::Levels;
 pub use model::{Drawn, History, Model};
 pub use partition::LogZ;
-pub use procedure::{Outcome, Procedure, Trial};
+pub use procedure::{Procedure, Record, Trial};
 pub use settings::{FewSettings, FitSettings, Geometry, Goal, LearningSettings, NetworkSettings, PartitionSettings};
 pub use split::{Split, distinct_indices, distinct_rows, folds, leaked_share};

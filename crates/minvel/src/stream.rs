@@ -18,3 +18,10 @@ pub fn named(name: &str) -> u32 {
     let hash = name.bytes().fold(0x811C_9DC5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     (hash ^ hash >> 31) & !(1 << 31)
 }
+
+/// Data of a step of learning: fresh draws, or the order of rows.
+pub const DATA: u32 = 0;
+/// Noise of the flow.
+pub const NOISE: u32 = 1;
+/// Other draws of a step, as those of a density that is learnt against.
+pub const DRAWS: u32 = 2;

@@ -9,11 +9,13 @@
 mod checkpoint;
 mod context;
 mod kept;
+mod learner;
 mod rows;
 
 pub use checkpoint::{Checkpoint, Scalar, check_header};
 pub use context::{Context, Observer, Silent, Stop};
 pub use kept::{Fingerprint, lists};
+pub use learner::{Drawing, Learner, Learning, Step};
 pub use rows::by_rows;
 
 use crate::{Divergence, Error};

@@ -14,7 +14,7 @@ use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::report::{Claim, Row};
 use minvel::density::{Bump, Density, KernelDensity, Search};
 use minvel::estimate::Estimate;
-use minvel::fit::{FitSettings, Model, Outcome};
+use minvel::fit::{Fit, FitSettings, Model};
 use minvel::train::Context;
 use minvel::{Error, Manifold, manifold};
 use minvel_engine::random::{Key, Stream};
@@ -125,11 +125,12 @@ impl Integrals {
         let (data, fresh) =
             (points(&*manifold, law, rows, seed("data")), points(&*manifold, law, self.fresh, seed("fresh")));
         let settings = self.fit.settings(self.seed + k as u64)?;
-        let fit = Outcome::of(&manifold, &settings, &data, &context.within("own"))?;
+        let own_context = context.within("own");
+        let fit = Fit::on(&manifold).settings(settings.clone()).context(&own_context).points(&data)?;
         let nll = |logs: Vec<f64>| -logs.iter().sum::<f64>() / logs.len() as f64;
-        let own = nll(fit.model.log_density(&fresh, context)?);
+        let own = nll(fit.model().log_density(&fresh, context)?);
         let plain = nll(plain(&manifold, &settings, &data, &fresh, context)?);
-        let score = fit.evaluation.test_nll;
+        let score = fit.record().expect("it was just fitted").evaluation.test_nll;
         let mut split = None;
         if rows >= self.split {
             let mut always = settings.clone();
@@ -138,10 +139,11 @@ impl Integrals {
                 // A grid of two dimensions does not resolve needles.
                 always.kernels = always.kernels.smooth();
             }
-            let model = Outcome::of(&manifold, &always, &data, &context.within("split"))?.model;
-            split = Some(self.whole(&model, context)?);
+            let own_context = context.within("split");
+            let model = Fit::on(&manifold).settings(always).context(&own_context).points(&data)?;
+            split = Some(self.whole(model.model(), context)?);
         }
-        let own_whole = self.whole(&fit.model, context)?;
+        let own_whole = self.whole(fit.model(), context)?;
         let (behind, z) = (own - plain, (score.mean - own) / score.std_error);
         Ok(Found { own: own_whole, split, behind, z, seconds: context.seconds() })
     }

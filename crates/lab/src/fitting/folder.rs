@@ -18,7 +18,7 @@ use crate::experiment::Config;
 use crate::report::{Report, Versions};
 use minvel::density::Family;
 use minvel::estimate::Estimate;
-use minvel::fit::{Evaluation, Goal, History, LogZ, Model, Outcome, Procedure};
+use minvel::fit::{Evaluation, Fit, Goal, History, LogZ, Model, Procedure, Record};
 use minvel::train::{Context, Observer, Stop};
 use minvel::{Device, Error, file};
 use serde::{Deserialize, Serialize};
@@ -155,8 +155,9 @@ impl FitRun<'_> {
         let mut context = Context::new(self.observer, self.stop.clone(), &folder.work(), &purpose);
         (context.threads, context.device, context.save_every) = (self.threads, self.device, self.save_every);
 
-        let Outcome { model, history, evaluation, procedure, leaked_share } =
-            Outcome::of(&self.dataset.manifold, &settings, &self.dataset.points, &context)?;
+        let fit = Fit::on(&self.dataset.manifold).settings(settings.clone()).context(&context);
+        let (model, record) = fit.points(&self.dataset.points)?.into_parts();
+        let Record { history, evaluation, procedure, leaked_share } = record.expect("it was just fitted");
         let summary = FitSummary {
             version: env!("CARGO_PKG_VERSION").to_string(),
             data: self.dataset.provenance(),

@@ -6,7 +6,7 @@
 //! [`Codec::encode`] give for the seed of its [`ModelCard`].
 //! **Error.** Rounding to bytes. **Checked by** tests/codec.rs, crates/cli/tests/codes.rs.
 
-use super::{Autoencoder, AutoencoderSettings, Learning, Views};
+use super::{Autoencoder, AutoencoderLearning, AutoencoderSettings, Views};
 use crate::Error;
 use crate::train::{Checkpoint, Context};
 use minvel_engine::State;
@@ -46,7 +46,7 @@ pub struct Codec {
     pub replica: usize,
     /// How many of them the file holds.
     pub replicas: usize,
-    learning: Learning,
+    learning: AutoencoderLearning,
     state: State<f32>,
 }
 

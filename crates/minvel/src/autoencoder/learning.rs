@@ -9,6 +9,7 @@
 use super::{Autoencoder, initialise};
 use crate::matching::Matching;
 use crate::network::Parameter;
+use crate::train::Step;
 use minvel_engine::math::Real;
 use minvel_engine::optim::{Optimiser, Updates};
 use minvel_engine::{Draw, Expr, State, replace};
@@ -25,7 +26,7 @@ pub enum Match {
 
 /// An auto-encoder and how it is learnt.
 #[derive(Clone, Debug)]
-pub struct Learning {
+pub struct AutoencoderLearning {
     /// The model.
     pub model: Autoencoder,
     /// What keeps codes near the prior.
@@ -38,14 +39,6 @@ pub struct Learning {
     pub optimiser: Optimiser,
 }
 
-/// One step as expressions.
-pub struct LearningStep<'g> {
-    /// Loss of the auto-encoder, its reconstruction part, its pull, and the loss of what pulls (0 if nothing is learnt).
-    pub outputs: [Expr<'g>; 4],
-    updates: [Updates<'g>; 2],
-    following: Vec<(Expr<'g>, Expr<'g>)>,
-}
-
 /// Streams of a step.
 const BATCH: u32 = 0;
 const PIXELS: u32 = 1;
@@ -54,7 +47,7 @@ const FRESH_CODES: u32 = 3;
 const PULL: u32 = 4;
 const MATCH: u32 = 5;
 
-impl Learning {
+impl AutoencoderLearning {
     /// All that is learnt.
     pub fn parameters(&self) -> Vec<Parameter> {
         self.model.parameters().into_iter().chain(self.matched()).collect()
@@ -79,7 +72,10 @@ impl Learning {
 
     /// The step, on images `[count, pixels]`: an input of intensities, or of bytes
     /// ([`Graph::input_bytes`](minvel_engine::Graph::input_bytes)).
-    pub fn step<'g>(&self, images: Expr<'g>) -> LearningStep<'g> {
+    ///
+    /// Outputs: the loss of the auto-encoder, its reconstruction part, its pull, and the loss of what pulls (0 if nothing is
+    /// learnt).
+    pub fn step<'g>(&self, images: Expr<'g>) -> Step<'g> {
         let (g, model) = (images.graph(), &self.model);
         let x = self.batch(images);
         let code = model.encoder.encode(x, CODES);
@@ -106,7 +102,7 @@ impl Learning {
             }
             Match::Divergence => (zero, none),
         };
-        LearningStep { outputs: [loss, reconstruction, pull, matching], updates: [coded, learnt], following }
+        Step { outputs: vec![loss, reconstruction, pull, matching], updates: vec![coded, learnt], following }
     }
 
     /// Start values of all parameters and followers.
@@ -114,18 +110,6 @@ impl Learning {
         let mut state = State::new(replicas);
         initialise(&[self.parameters(), self.followers()].concat(), &mut state, seed);
         state
-    }
-}
-
-impl<'g> LearningStep<'g> {
-    /// All updates.
-    pub fn updates(&self) -> Vec<(Expr<'g>, Expr<'g>)> {
-        self.updates.iter().flat_map(|u| &u.updates).chain(&self.following).copied().collect()
-    }
-
-    /// Start values of the optimiser's variables.
-    pub fn initialise<T: Real>(&self, state: &mut State<T>) {
-        self.updates.iter().for_each(|u| u.initialise(state));
     }
 }
 

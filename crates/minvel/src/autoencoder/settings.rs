@@ -1,6 +1,6 @@
 //! An auto-encoder and its learning as settings: what a TOML file says.
 
-use super::{Architecture, Autoencoder, Learning, Likelihood, Match, Posterior};
+use super::{Architecture, Autoencoder, AutoencoderLearning, Likelihood, Match, Posterior};
 use crate::energy::von_mises_fisher::Reparameterisation;
 use crate::energy::{Conditional, Head, Mlp};
 use crate::flow::{Blend, Flow, FlowForm, Langevin, RiemannianLangevin, Stein};
@@ -34,7 +34,7 @@ pub struct AutoencoderSettings {
     pub hidden: Vec<usize>,
     /// `tanh`, `relu`, `softplus`, `silu` or `elu`, of encoder and decoder; energies use tanh, convolutional ones softplus.
     pub activation: String,
-    /// Learning rate of RMSProp.
+    /// AutoencoderLearning rate of RMSProp.
     pub rate: f64,
     /// Images of a step.
     pub batch: usize,
@@ -72,7 +72,7 @@ const DISCREPANCY: f64 = 100.0;
 
 impl AutoencoderSettings {
     /// The learning of images of `[height, width, channels]`; an error names the setting.
-    pub fn learning(&self, image: [usize; 3]) -> Result<Learning, Error> {
+    pub fn learning(&self, image: [usize; 3]) -> Result<AutoencoderLearning, Error> {
         let refuse = |key: &str, why: String| Error::config(format!("`{key}`: {why}"));
         let latent = manifold::parse(&self.latent).map_err(|why| refuse("latent", why))?;
         let mut posterior = Posterior::parse(&self.posterior, &*latent).map_err(|why| refuse("posterior", why))?;
@@ -100,7 +100,7 @@ impl AutoencoderSettings {
         positive("rate", self.rate)?;
         positive("batch", self.batch as f64)?;
         positive("iterations", f64::from(self.iterations))?;
-        Ok(Learning {
+        Ok(AutoencoderLearning {
             pull: self.pull(&latent, posterior, image, &architecture)?,
             model: Autoencoder::new(latent, posterior, likelihood, image, &architecture, activation),
             weight: self.matching.weight,

@@ -14,6 +14,7 @@ use crate::manifold::Space;
 use crate::{Error, Manifold};
 use minvel_engine::random::Stream;
 use std::f64::consts::SQRT_2;
+use std::sync::Arc;
 
 /// The family of natural kernels on a manifold.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +68,11 @@ impl Bump {
         };
         let (spaces, scales) = self.factors().flat_map(apart).unzip();
         Bump { spaces, scales, ..self }
+    }
+
+    /// The manifold.
+    pub fn manifold(&self) -> Arc<dyn Manifold> {
+        Space::product(&self.spaces)
     }
 
     /// The factors of the flattened product.

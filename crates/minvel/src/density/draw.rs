@@ -19,6 +19,16 @@ pub(super) fn uniform(stream: &mut Stream) -> f64 {
     coarse + (stream.uniform() - 0.5) * 2f64.powi(-23)
 }
 
+/// An index with probabilities that add up to one.
+pub(super) fn weighted(weights: &[f64], stream: &mut Stream) -> usize {
+    let mut left = uniform(stream);
+    let found = weights.iter().position(|w| {
+        left -= w;
+        left < 0.0
+    });
+    found.unwrap_or(weights.len() - 1)
+}
+
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -13,6 +13,7 @@
 //! **Error.** The level is exact in the limit of many points; p-values are multiples of 1/(B + 1). On Hⁿ the ball sees
 //! little of what is far out. **Checked by** tests/goodness.rs.
 
+use super::Density;
 use crate::manifold::Space;
 use crate::train::Context;
 use crate::{Error, Manifold};
@@ -195,11 +196,28 @@ impl SteinKernel {
     }
 }
 
+/// Tests whether the points are a sample of a density.
+///
+/// An error where a score is not finite, fewer than two points are given, or the context is asked to stop.
+pub fn goodness_of_fit(
+    density: &dyn Density,
+    points: &[f64],
+    plan: &TestPlan,
+    context: &Context,
+) -> Result<Goodness, Error> {
+    let manifold = density.manifold();
+    let m = manifold.ambient();
+    // Scores of the points that the test chooses suffice.
+    let chosen: Vec<f64> = plan.choose(points.len() / m).iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
+    let scores = density.score(&chosen, context)?;
+    stein_test(&*manifold, &chosen, &scores, plan, context)
+}
+
 /// Tests whether the points are a sample of the density with the given scores.
 ///
 /// `points` and `scores` are row-major, in the coordinates of the manifold; scores are Riemannian gradients of log p.
 /// An error where a score is not finite, fewer than two points are given, or the context is asked to stop.
-pub fn goodness_of_fit(
+pub fn stein_test(
     manifold: &dyn Manifold,
     points: &[f64],
     scores: &[f64],

@@ -10,11 +10,12 @@
 
 use super::cloud::{Cloud, exp_below_zero, largest, sum_of_exponentials};
 use super::natural::{LEAST, MOST};
-use super::{Bump, Density, blend, by_rows, rows, share};
-use crate::Error;
+use super::{Bump, Density, blend, by_rows, draw, rows, share, uniform_points};
 use crate::train::Context;
+use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Σ w_i K_κ(x; c_i), with a share of the uniform law.
 #[derive(Clone, Debug)]
@@ -278,8 +279,28 @@ impl Density for KernelDensity {
         "kernel density"
     }
 
+    fn manifold(&self) -> Arc<dyn Manifold> {
+        self.bump.manifold()
+    }
+
     fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         self.log_densities(&self.bump.cloud(points), |_| 0..0, context)
+    }
+
+    fn sample(&self, count: usize, seed: u64, context: &Context) -> Result<Vec<f64>, Error> {
+        let m = self.bump.ambient();
+        let mut stream = Stream::new(Key::new(seed, 0), 0x4b44_4531);
+        let spread = uniform_points(&*self.manifold(), count, seed, context)?;
+        let mut points = Vec::with_capacity(count * m);
+        for uniform in spread.chunks(m) {
+            if self.share.is_some_and(|(share, _)| draw::uniform(&mut stream) < share) {
+                points.extend(uniform);
+                continue;
+            }
+            let centre = self.cloud.row(draw::weighted(&self.weights, &mut stream));
+            points.extend(self.bump.sample(&centre, self.kappa, &mut stream));
+        }
+        Ok(points)
     }
 }
 

@@ -8,12 +8,14 @@
 //! **Error.** A local maximum: the best of several starts by training likelihood. **Checked by** tests/density_fit.rs.
 
 use super::cloud::exp_below_zero;
+use super::component::Component;
 use super::family::Natural;
-use super::{Bump, Density, blend, by_rows, draw, rows, share};
+use super::{Bump, Density, blend, by_rows, draw, rows, share, uniform_points};
 use crate::manifold::Space;
 use crate::train::Context;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
+use std::sync::Arc;
 
 /// Σ_k π_k p(x; η_k), with a share of the uniform law.
 #[derive(Clone, Debug)]
@@ -77,6 +79,11 @@ impl Standard {
     fn apply(&self, points: &[f64]) -> Vec<f64> {
         let m = self.shift.len();
         points.iter().enumerate().map(|(i, x)| (x - self.shift[i % m]) * self.rate[i % m]).collect()
+    }
+
+    fn undo(&self, points: &[f64]) -> Vec<f64> {
+        let m = self.shift.len();
+        points.iter().enumerate().map(|(i, x)| x / self.rate[i % m] + self.shift[i % m]).collect()
     }
 
     /// log of the volume of its image over that of the set.
@@ -297,6 +304,27 @@ impl Mixture {
         Ok(best.expect("one component is tried").1)
     }
 
+    /// π_k and the laws of the factors, for each component.
+    fn drawable(&self) -> Vec<(f64, Vec<Component>)> {
+        let one = |k: usize| {
+            let eta: Vec<f64> = self.parameters.iter().skip(k).step_by(self.components).copied().collect();
+            let mut rest = eta.as_slice();
+            let laws: Vec<Component> = self
+                .bump
+                .spaces()
+                .iter()
+                .map(|space| {
+                    let (own, after) = rest.split_at(space.sufficient_width());
+                    rest = after;
+                    Component::of(*space, own)
+                })
+                .collect();
+            let log_partition: f64 = laws.iter().map(|law| law.log_partition).sum();
+            ((self.constants[k] + log_partition).exp(), laws)
+        };
+        (0..self.components).map(one).collect()
+    }
+
     /// How many components there are.
     pub fn components(&self) -> usize {
         self.components
@@ -306,6 +334,10 @@ impl Mixture {
 impl Density for Mixture {
     fn name(&self) -> &str {
         "mixture"
+    }
+
+    fn manifold(&self) -> Arc<dyn Manifold> {
+        self.bump.manifold()
     }
 
     fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
@@ -319,5 +351,25 @@ impl Density for Mixture {
                 *out = blend(expectation(&guess, t, &mut shares) + self.standard.log_rate(), self.share);
             }
         })
+    }
+
+    fn sample(&self, count: usize, seed: u64, context: &Context) -> Result<Vec<f64>, Error> {
+        let m = self.bump.ambient();
+        let components = self.drawable();
+        let weights: Vec<f64> = components.iter().map(|(weight, _)| *weight).collect();
+        let mut stream = Stream::new(Key::new(seed, 0), 0x4d49_5831);
+        let spread = uniform_points(&*self.manifold(), count, seed, context)?;
+        let mut points = Vec::with_capacity(count * m);
+        for uniform in spread.chunks(m) {
+            if self.share.is_some_and(|(share, _)| draw::uniform(&mut stream) < share) {
+                points.extend(uniform);
+                continue;
+            }
+            let mut point = vec![];
+            let (_, laws) = &components[draw::weighted(&weights, &mut stream)];
+            laws.iter().for_each(|law| law.draw(&mut stream, &mut point));
+            points.extend(self.standard.undo(&point));
+        }
+        Ok(points)
     }
 }

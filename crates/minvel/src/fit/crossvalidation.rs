@@ -10,7 +10,7 @@
 use super::evaluation::{Baseline, COMPARED, Evaluation, Fitness};
 use super::few::SIGMAS;
 use super::model::{History, Model};
-use super::procedure::{Outcome, Procedure, Trial};
+use super::procedure::{Procedure, Record, Trial};
 use super::settings::{FitSettings, Goal};
 use crate::estimate::Estimate;
 use crate::fit::{Split, folds, leaked_share};
@@ -68,7 +68,7 @@ pub(super) fn learn(
     settings: &FitSettings,
     points: &[f64],
     context: &Context,
-) -> Result<Outcome, Error> {
+) -> Result<(Model, Record), Error> {
     let rows = points.len() / manifold.ambient();
     let count = settings.few.folds.min(rows);
     let repeats = if count == rows { 1 } else { settings.few.repeats.min(ONCE.div_ceil(rows)) };
@@ -96,7 +96,7 @@ pub(super) fn learn(
         }
     }
     let evaluation = this.evaluation(&all, &model, count)?;
-    Ok(Outcome { model, history, evaluation, procedure, leaked_share: leaked })
+    Ok((model, Record { history, evaluation, procedure, leaked_share: leaked }))
 }
 
 impl CrossValidation<'_> {
@@ -207,7 +207,7 @@ impl CrossValidation<'_> {
 
 /// What a model says about rows that it has not seen.
 fn judged(model: &Model, rows: Vec<usize>, test: &[f64], with_scores: bool, context: &Context) -> Result<Fold, Error> {
-    let scores = if with_scores { model.standard.undo_slopes(&model.scores(test, context)?.0) } else { vec![] };
+    let scores = if with_scores { model.score(test, context)? } else { vec![] };
     Ok(Fold {
         rows,
         own: model.log_density(test, context)?,

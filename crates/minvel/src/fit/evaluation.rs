@@ -9,7 +9,7 @@
 use super::Model;
 use crate::Error;
 use crate::density::{
-    Bump, Density, Goodness, KernelDensity, Mixture, MixtureSearch, Search, TestPlan, Uniform, goodness_of_fit,
+    Bump, Density, Goodness, KernelDensity, Mixture, MixtureSearch, Search, TestPlan, Uniform, stein_test,
 };
 use crate::estimate::Estimate;
 use crate::train::{Context, lists};
@@ -99,7 +99,7 @@ impl Fitness {
         let chosen: Vec<f64> =
             plan.choose(points.len() / m).iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
         let (scores, standard) =
-            context.stage("scores", chosen.len() / m, "rows", || model.scores(&chosen, context))?;
+            context.stage("scores", chosen.len() / m, "rows", || model.standard_scores(&chosen, context))?;
         Self::of_scores(model, &standard, &scores, seed, context)
     }
 
@@ -118,7 +118,7 @@ impl Fitness {
         }
         let Goodness { statistic, p_value, points, .. } =
             context.stage("testing", rows + plan.resamples, "steps", || {
-                goodness_of_fit(&**model.manifold(), standard, scores, &plan, context)
+                stein_test(&**model.manifold(), standard, scores, &plan, context)
             })?;
         Ok(Fitness { statistic, p_value, points })
     }
@@ -153,7 +153,7 @@ impl Compared {
         seed: u64,
         context: &Context,
     ) -> Result<Option<(String, Vec<f64>)>, Error> {
-        if matches!(self, Compared::Uniform) && Uniform::new(&**model.manifold()).is_none() {
+        if matches!(self, Compared::Uniform) && Uniform::new(model.manifold()).is_none() {
             return Ok(None);
         }
         let inputs = model.fingerprint().and(points).and(&[f64::from_bits(seed)]);
@@ -184,7 +184,7 @@ impl Compared {
         let bump = Bump::new(manifold)?;
         let centres = &bump.outwards(model.kernels().points());
         Ok(match self {
-            Compared::Uniform => Box::new(Uniform::new(manifold).expect("looked for before")),
+            Compared::Uniform => Box::new(Uniform::new(model.manifold()).expect("looked for before")),
             Compared::KernelDensity => {
                 let search = Search { seed, ..Search::default() };
                 Box::new(KernelDensity::cross_validated(bump, centres, None, &search, context)?.0)

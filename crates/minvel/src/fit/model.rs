@@ -4,15 +4,16 @@ use super::correction::{Averaged, Correction, Curve, Rows};
 use super::partition::{LogZ, UNKNOWN};
 use super::settings::{FitSettings, Goal};
 use super::standard::Standard;
-use crate::density::LocalKernels;
+use crate::density::{Density, LocalKernels, slope};
 use crate::energy::{Energy, Mlp};
 use crate::estimate::{Estimate, log_mean_exp};
 use crate::network::Parameter;
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Divergence, Error, Manifold};
+use minvel_engine::State;
 use minvel_engine::random::{Key, Stream};
-use minvel_engine::{Clock, Graph, State};
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 
 /// A fitted density. Points are in the units of the data, as rows of the manifold.
@@ -237,8 +238,9 @@ impl Model {
         Ok(self.anchor.log_density_of(&points, context)?.into_iter().map(|a| a + shift).collect())
     }
 
-    /// grad log p at points in standard units, in the coordinates of the manifold; and the points.
-    pub fn scores(&self, points: &[f64], context: &Context) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    /// grad log p in standard units at points of the data, and the points in standard units: what the Stein test takes,
+    /// so that units of the data do not matter.
+    pub(super) fn standard_scores(&self, points: &[f64], context: &Context) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let m = self.manifold.ambient();
         let points = self.standard.apply(points);
         let mut derivative = self.anchor.derivative(&points, context)?;
@@ -249,12 +251,12 @@ impl Model {
                 derivative.iter_mut().zip(slope.at_once(points)?).for_each(|(d, f)| *d -= self.share * f);
             }
         }
-        let g = Graph::new();
-        let rows = points.len() / m;
-        let (x, d) = (g.input_rows("x", rows, [m]), g.input_rows("d", rows, [m]));
-        let mut program = g.try_compile::<f64>(&[self.manifold.gradient(x, d)], &[], &context.options(1))?;
-        program.try_run(&mut State::new(1), &[("x", &points), ("d", &derivative)], Clock { seed: 0, step: 0 })?;
-        Ok((program.try_output(0)?.to_vec(), points))
+        Ok((slope::gradient(&*self.manifold, &points, &derivative, context)?, points))
+    }
+
+    /// grad log p at points in the units of the data, in their coordinates.
+    pub fn score(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        Ok(self.standard.undo_slopes(&self.standard_scores(points, context)?.0))
     }
 
     /// The points that the kernels stand on, in the units of the data.
@@ -326,6 +328,35 @@ impl Model {
         let acceptance = moves.iter().sum::<u64>() as f64 / (all * ROUNDS as f64);
         let moved = moves.iter().filter(|moves| **moves > 0).count() as f64 / all;
         Ok(Drawn { points: self.standard.undo(&points), acceptance, moved })
+    }
+}
+
+impl Density for Model {
+    fn name(&self) -> &str {
+        "fit"
+    }
+
+    fn manifold(&self) -> Arc<dyn Manifold> {
+        self.manifold.clone()
+    }
+
+    fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        Model::log_density(self, points, context)
+    }
+
+    fn score(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        Model::score(self, points, context)
+    }
+
+    fn sample(&self, count: usize, seed: u64, context: &Context) -> Result<Vec<f64>, Error> {
+        Ok(Model::sample(self, count, seed, context)?.points)
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Model { manifold, rows, share, .. } = self;
+        write!(f, "Model({manifold}, {rows} rows, share {share})")
     }
 }
 

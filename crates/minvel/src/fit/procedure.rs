@@ -4,16 +4,10 @@
 //! rows. Below: repeated cross-validation judges the procedure, and the model is that procedure applied to all rows.
 //! **Checked by** tests/few.rs, tests/fit.rs.
 
-use super::crossvalidation;
 use super::evaluation::Evaluation;
-use super::model::{History, Model};
-use super::settings::FitSettings;
-use crate::fit::{Split, leaked_share};
-use crate::train::Context;
-use crate::{Error, Manifold};
+use super::model::History;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::sync::Arc;
 
 /// Which rows do what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,10 +89,9 @@ impl fmt::Display for Procedure {
     }
 }
 
-/// A model, and what is known about it.
-pub struct Outcome {
-    /// The model.
-    pub model: Model,
+/// What is known about a model besides the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
     /// How it came about.
     pub history: History,
     /// Rows that it, or its like, had not seen, judged.
@@ -107,28 +100,4 @@ pub struct Outcome {
     pub procedure: Procedure,
     /// Share of the scored rows that repeat a row their model has seen.
     pub leaked_share: f64,
-}
-
-impl Outcome {
-    /// Learns from the rows of a data set, given as points in the units of the data.
-    pub fn of(
-        manifold: &Arc<dyn Manifold>,
-        settings: &FitSettings,
-        points: &[f64],
-        context: &Context,
-    ) -> Result<Outcome, Error> {
-        let m = manifold.ambient();
-        let rows = points.len() / m;
-        if rows < settings.few.rows {
-            return crossvalidation::learn(manifold, settings, points, context);
-        }
-        let split = Split::new(rows, settings.seed);
-        let part = |rows: &[usize]| rows.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect::<Vec<f64>>();
-        let (train, validation, test) = (part(&split.train), part(&split.validation), part(&split.test));
-        let (model, history) = Model::learn(manifold.clone(), settings, &train, &validation, context)?;
-        let evaluation = Evaluation::of(&model, &test, settings.seed, context)?;
-        let (train, validation, test) = (split.train.len(), split.validation.len(), split.test.len());
-        let procedure = Procedure::Split { train, validation, test };
-        Ok(Outcome { model, history, evaluation, procedure, leaked_share: leaked_share(points, m, &split) })
-    }
 }

@@ -4,6 +4,9 @@
 //! manifolds of the same names; nested products are flattened. What is known in closed form (natural kernels, exponential
 //! families, Stein fields) is known by space, so that it is plain code on numbers. **Checked by** tests/density.rs.
 
+use super::{Euclidean, Hyperbolic, Manifold, Product, Projective, So3, Sphere, Torus};
+use std::sync::Arc;
+
 /// A model space, by name and dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
@@ -36,6 +39,26 @@ impl Space {
             Space::Euclidean(n) | Space::Torus(n) | Space::Hyperbolic(n) => n,
             Space::Sphere(n) | Space::Projective(n) => n + 1,
             Space::So3 => 4,
+        }
+    }
+
+    /// The manifold.
+    pub fn manifold(self) -> Arc<dyn Manifold> {
+        match self {
+            Space::Euclidean(n) => Arc::new(Euclidean(n)),
+            Space::Sphere(n) => Arc::new(Sphere(n)),
+            Space::Projective(n) => Arc::new(Projective(n)),
+            Space::Torus(n) => Arc::new(Torus(n)),
+            Space::Hyperbolic(n) => Arc::new(Hyperbolic(n)),
+            Space::So3 => Arc::new(So3),
+        }
+    }
+
+    /// The product of spaces, or the only one.
+    pub fn product(spaces: &[Space]) -> Arc<dyn Manifold> {
+        match spaces {
+            [only] => only.manifold(),
+            _ => Arc::new(Product::new(spaces.iter().map(|s| s.manifold()).collect())),
         }
     }
 }

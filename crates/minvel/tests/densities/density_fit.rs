@@ -146,10 +146,10 @@ fn repeated_points_do_not_collapse_a_mixture() {
 
 #[test]
 fn the_uniform_density_exists_where_the_volume_does() {
-    let values = Uniform::new(&*parse("sphere:2").unwrap())
+    let values = Uniform::new(&parse("sphere:2").unwrap())
         .unwrap()
         .log_density(&[1.0, 0.0, 0.0], &Context::of_threads(1))
         .unwrap();
     assert!(within_ulps(values[0], -(4.0 * std::f64::consts::PI).ln(), 4.0));
-    assert!(Uniform::new(&*parse("hyperbolic:2").unwrap()).is_none());
+    assert!(Uniform::new(&parse("hyperbolic:2").unwrap()).is_none());
 }

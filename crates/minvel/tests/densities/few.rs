@@ -3,7 +3,7 @@
 use crate::support::fits::settings;
 use minvel::Manifold;
 use minvel::density::{Bump, Density, KernelDensity, Kind, LocalKernels, LocalSettings};
-use minvel::fit::{Model, Outcome, Procedure, Trial};
+use minvel::fit::{Evaluation, Fit, Model, Procedure, Record, Trial};
 use minvel::manifold::{Space, parse};
 use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
@@ -29,8 +29,18 @@ fn bump(name: &str, kappa: f64, count: usize, seed: u64) -> (Arc<dyn Manifold>, 
     (manifold, points)
 }
 
+/// A model and what cross-validation says about it.
+struct Outcome {
+    model: Model,
+    evaluation: Evaluation,
+    procedure: Procedure,
+    leaked_share: f64,
+}
+
 fn outcome(manifold: &Arc<dyn Manifold>, points: &[f64], changes: &[&str]) -> Outcome {
-    Outcome::of(manifold, &settings(changes), points, &Context::bare()).unwrap()
+    let (model, record) = Fit::on(manifold).settings(settings(changes)).points(points).unwrap().into_parts();
+    let Record { evaluation, procedure, leaked_share, .. } = record.unwrap();
+    Outcome { model, evaluation, procedure, leaked_share }
 }
 
 #[test]

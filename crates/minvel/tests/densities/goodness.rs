@@ -1,7 +1,7 @@
 //! The kernel Stein test: mean zero under the model, uniform p-values, power.
 
 use crate::support::geometry::wave;
-use minvel::density::{Bump, SteinKernel, TestPlan, goodness_of_fit};
+use minvel::density::{Bump, SteinKernel, TestPlan, stein_test};
 use minvel::manifold::{Space, parse};
 use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
@@ -133,7 +133,7 @@ fn p_values(name: &str, count: usize, repeats: u64, factor: f64) -> Vec<f64> {
         let (points, mut scores) = sample(&bump, 4.0, count, 100 + seed);
         scores.iter_mut().for_each(|s| *s *= factor);
         let plan = TestPlan { resamples: 199, seed, points: 1000 };
-        goodness_of_fit(&*manifold, &points, &scores, &plan, &Context::of_threads(1)).unwrap().p_value
+        stein_test(&*manifold, &points, &scores, &plan, &Context::of_threads(1)).unwrap().p_value
     };
     (0..repeats).map(test).collect()
 }
@@ -169,12 +169,12 @@ fn large_sets_are_thinned_and_bad_scores_refused() {
     let manifold = parse("euclidean:1").unwrap();
     let (points, mut scores) = sample(&Bump::new(&*manifold).unwrap(), 1.0, 500, 1);
     let plan = TestPlan { points: 100, resamples: 99, ..TestPlan::default() };
-    let outcome = goodness_of_fit(&*manifold, &points, &scores, &plan, &Context::of_threads(1)).unwrap();
+    let outcome = stein_test(&*manifold, &points, &scores, &plan, &Context::of_threads(1)).unwrap();
     assert_eq!(
         (outcome.points, outcome),
-        (100, goodness_of_fit(&*manifold, &points, &scores, &plan, &Context::of_threads(2)).unwrap())
+        (100, stein_test(&*manifold, &points, &scores, &plan, &Context::of_threads(2)).unwrap())
     );
     scores.fill(f64::NAN);
-    assert!(goodness_of_fit(&*manifold, &points, &scores, &plan, &Context::of_threads(1)).is_err());
-    assert!(goodness_of_fit(&*manifold, &points[..1], &[0.0], &plan, &Context::of_threads(1)).is_err());
+    assert!(stein_test(&*manifold, &points, &scores, &plan, &Context::of_threads(1)).is_err());
+    assert!(stein_test(&*manifold, &points[..1], &[0.0], &plan, &Context::of_threads(1)).is_err());
 }

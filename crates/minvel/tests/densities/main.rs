@@ -9,3 +9,4 @@ mod few;
 mod goodness;
 mod integrals;
 mod local_kernels;
+mod one_density;

@@ -1,8 +1,8 @@
 //! Auto-encoders: sizes, laws of codes, what each step changes and in which order, and ways to look at a model.
 
 use minvel::autoencoder::{
-    Autoencoder, AutoencoderSettings, Code, Decoder, Encoder, Learning, Likelihood, Match, Matched, Posterior, Views,
-    initialise,
+    Autoencoder, AutoencoderLearning, AutoencoderSettings, Code, Decoder, Encoder, Likelihood, Match, Matched,
+    Posterior, Views, initialise,
 };
 use minvel::energy::von_mises_fisher::Reparameterisation;
 use minvel::energy::{Energy, Mlp};
@@ -65,9 +65,9 @@ const PIXELS: usize = 5;
 const IMAGES: usize = 12;
 
 /// A learning that a test can afford, with plain descent: what changes is the gradient.
-fn small(kind: &str, posterior: &str, latent: &str, rate: f64) -> Learning {
+fn small(kind: &str, posterior: &str, latent: &str, rate: f64) -> AutoencoderLearning {
     let settings = AutoencoderSettings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
-    Learning {
+    AutoencoderLearning {
         optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, rate),
         ..settings.learning([1, PIXELS, 1]).unwrap()
     }
@@ -286,7 +286,7 @@ fn codes_lie_on_their_manifold_and_vary_where_they_should() {
 }
 
 /// Parameters of a learning with their start values, made larger so that no derivative is small.
-fn start(learning: &Learning) -> State<f64> {
+fn start(learning: &AutoencoderLearning) -> State<f64> {
     let mut state: State<f64> = learning.start(1, 5);
     for (k, p) in learning.parameters().iter().enumerate() {
         let shift = numbers(Draw::Normal, p.dims.iter().product(), 100 + k as u32);
@@ -311,21 +311,28 @@ fn moved(state: &State<f64>, prefixes: &[&str], by: f64) -> (State<f64>, Vec<(St
 }
 
 /// One step of a learning: the state after it, and its outputs.
-fn step(learning: &Learning, state: &State<f64>) -> (State<f64>, Vec<f64>) {
+fn step(learning: &AutoencoderLearning, state: &State<f64>) -> (State<f64>, Vec<f64>) {
     let g = Graph::new();
-    let learning_step = learning.step(g.input("images", [IMAGES, PIXELS]));
-    let mut program = g.compile::<f64>(&learning_step.outputs, &learning_step.updates(), &on_one_thread(1));
+    let step = learning.step(g.input("images", [IMAGES, PIXELS]));
+    let mut program = g.compile::<f64>(&step.outputs, &step.all_updates(), &on_one_thread(1));
     let mut state = state.clone();
-    learning_step.initialise(&mut state);
+    step.initialise(&mut state);
     program.run(&mut state, &[("images", &images())], Clock { seed: 3, step: 0 });
     let outputs = (0..4).map(|k| program.output(k)[0]).collect();
     (state, outputs)
 }
 
 /// Asserts that descent moved the named parameters by −rate times the slope of an output along them.
-fn descends(what: &str, learning: &Learning, from: &State<f64>, after: &State<f64>, output: usize, names: &[&str]) {
+fn descends(
+    what: &str,
+    learning: &AutoencoderLearning,
+    from: &State<f64>,
+    after: &State<f64>,
+    output: usize,
+    names: &[&str],
+) {
     // With a rate of 0 the step changes nothing, so that outputs are those of the state itself.
-    let still = Learning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
+    let still = AutoencoderLearning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
     let at = |by: f64| step(&still, &moved(from, names, by).0).1[output];
     let h = f64::EPSILON.cbrt();
     let (near, far) = ((at(h) - at(-h)) / (2.0 * h), (at(2.0 * h) - at(-2.0 * h)) / (4.0 * h));
@@ -374,7 +381,8 @@ fn the_second_update_descends_its_loss_on_codes_of_the_new_encoder() {
         for (name, values) in from.iter().filter(|(name, _)| names.iter().any(|p| name.starts_with(p))) {
             between.set(name, values, values.len());
         }
-        let still = Learning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
+        let still =
+            AutoencoderLearning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
         let (with_new, with_old) = (step(&still, &between).1[3], step(&still, &from).1[3]);
         println!("{kind} {latent}: {} in one program, {with_new} in two, {with_old} with the old encoder", outputs[3]);
         assert!(within_ulps(outputs[3], with_new, 1e4), "{kind} {latent}");
@@ -404,7 +412,8 @@ impl Matching for Probe {
 #[test]
 fn both_updates_see_the_same_batch_with_fresh_noise() {
     for (kind, posterior) in [("velocity", "point"), ("conditional", "implicit")] {
-        let learning = Learning { pull: Match::Learnt(Arc::new(Probe)), ..small(kind, posterior, "euclidean:2", 0.0) };
+        let learning =
+            AutoencoderLearning { pull: Match::Learnt(Arc::new(Probe)), ..small(kind, posterior, "euclidean:2", 0.0) };
         let outputs = step(&learning, &learning.start(1, 5)).1;
         // One code for each image: the same batch gives the same codes. Noise that is not fresh would, too.
         assert_eq!(within_ulps(outputs[2], outputs[3], 8.0), posterior == "point", "{outputs:?}");
@@ -419,8 +428,8 @@ fn pixels_are_drawn_afresh_at_every_step_and_only_for_bernoulli() {
     gaussian.model.decoder.likelihood = Likelihood::Gaussian { deviation: 1.0 };
     for (learning, drawn) in [(learning, true), (gaussian, false)] {
         let g = Graph::new();
-        let learning_step = learning.step(g.input("images", [1, PIXELS]));
-        let mut program = g.compile::<f64>(&[learning_step.outputs[1]], &[], &on_one_thread(2));
+        let step = learning.step(g.input("images", [1, PIXELS]));
+        let mut program = g.compile::<f64>(&[step.outputs[1]], &[], &on_one_thread(2));
         let mut state = State::new(2);
         for p in learning.parameters() {
             // The same model in both replicas.
@@ -438,13 +447,12 @@ fn pixels_are_drawn_afresh_at_every_step_and_only_for_bernoulli() {
     }
 }
 
-fn train(learning: &Learning, mut state: State<f32>, steps: u32) -> State<f32> {
+fn train(learning: &AutoencoderLearning, mut state: State<f32>, steps: u32) -> State<f32> {
     let g = Graph::new();
-    let learning_step = learning.step(g.input("images", [IMAGES, PIXELS]));
+    let step = learning.step(g.input("images", [IMAGES, PIXELS]));
     initialise(&learning.parameters(), &mut state, 5);
-    learning_step.initialise(&mut state);
-    let mut program =
-        g.compile::<f32>(&learning_step.outputs, &learning_step.updates(), &on_one_thread(state.replicas()));
+    step.initialise(&mut state);
+    let mut program = g.compile::<f32>(&step.outputs, &step.all_updates(), &on_one_thread(state.replicas()));
     let images: Vec<f32> = images().iter().map(|x| *x as f32).collect();
     program.run_steps(&mut state, &[("images", &images)], 5, 0..steps);
     state

@@ -263,14 +263,14 @@ fn convolutional_auto_encoders_learn_to_reconstruct_with_every_match() {
     for kind in ["velocity", "adversarial", "discrepancy"] {
         let learning = settings(kind).learning(IMAGE).unwrap();
         let g = Graph::new();
-        let learning_step = learning.step(g.input("images", [16, 192]));
+        let step = learning.step(g.input("images", [16, 192]));
         let mut state = learning.start::<f32>(2, 5);
-        learning_step.initialise(&mut state);
+        step.initialise(&mut state);
         let followers = learning.followers();
         assert_eq!(followers.len(), if kind == "discrepancy" { 0 } else { 4 });
         let before: Vec<f32> = followers.iter().flat_map(|p| state.get(&p.name).unwrap().to_vec()).collect();
         let options = Options { replicas: 2, threads: 1, ..Options::default() };
-        let mut program = g.compile::<f32>(&learning_step.outputs, &learning_step.updates(), &options);
+        let mut program = g.compile::<f32>(&step.outputs, &step.all_updates(), &options);
         program.run(&mut state, &[("images", &images)], Clock { seed: 5, step: 0 });
         let first = program.output(1).to_vec();
         program.run_steps(&mut state, &[("images", &images)], 5, 1..400);

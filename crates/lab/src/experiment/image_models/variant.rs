@@ -6,7 +6,7 @@ use crate::experiment::Runner;
 use crate::plot::{Axis, Dash, Lines, Plot, Series};
 use crate::report::Figure;
 use minvel::Error;
-use minvel::autoencoder::{Autoencoder, AutoencoderSettings, Codec, Learning, ModelCard};
+use minvel::autoencoder::{Autoencoder, AutoencoderLearning, AutoencoderSettings, Codec, ModelCard};
 use minvel::train::{Checkpoint, Context, Look, Trainer, Training};
 use minvel_engine::{Graph, State};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub(in crate::experiment) struct Variant {
 /// What a training leaves for the report; the parameters are in a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::experiment) struct Trained {
-    /// Learning curve and divergences.
+    /// AutoencoderLearning curve and divergences.
     pub training: Training,
     /// What it makes of images, where the report shows it.
     pictures: Option<Pictures>,
@@ -47,7 +47,7 @@ pub(in crate::experiment) struct Trained {
 
 impl Variant {
     /// What is learnt.
-    pub fn learning(&self) -> Result<Learning, Error> {
+    pub fn learning(&self) -> Result<AutoencoderLearning, Error> {
         self.settings.learning(self.image)
     }
 
@@ -127,13 +127,12 @@ impl Variant {
         let (learning, images) = (self.learning()?, image_models.train()?);
         let card = self.card(image_models, images.len() / self.pixels(), seed);
         let g = Graph::new();
-        let learning_step = learning.step(g.input_bytes("images", [images.len() / self.pixels(), self.pixels()]));
-        let mut program =
-            g.try_compile::<f32>(&learning_step.outputs, &learning_step.updates(), &context.options(seeds))?;
+        let step = learning.step(g.input_bytes("images", [images.len() / self.pixels(), self.pixels()]));
+        let mut program = g.try_compile::<f32>(&step.outputs, &step.all_updates(), &context.options(seeds))?;
         let inputs = [("images", images)];
         let mut program = program.loaded(&[]).with_bytes(&inputs);
         let mut state = learning.start(seeds, seed);
-        learning_step.initialise(&mut state);
+        step.initialise(&mut state);
         let (mut whole, mut from) = (Training::default(), 0);
         for steps in self.kept() {
             let name =
@@ -153,7 +152,7 @@ impl Variant {
     /// Writes what was learnt, without what the optimiser needs.
     fn keep(
         &self,
-        (learning, card): (&Learning, &ModelCard),
+        (learning, card): (&AutoencoderLearning, &ModelCard),
         state: &State<f32>,
         folder: &Path,
         step: u32,
@@ -189,7 +188,7 @@ pub(in crate::experiment) fn dash_of(latent: &str) -> Dash {
     if latent == "euclidean" { Dash::Dashed } else { Dash::Solid }
 }
 
-/// Learning curves of several cells.
+/// AutoencoderLearning curves of several cells.
 pub(in crate::experiment) fn curves(title: &str, cells: &[(&Variant, &Trained)]) -> Plot {
     let x = Axis::linear("iterations");
     let mut lines = Lines::new(title, x, Axis::linear("loss of encoder and decoder on a batch (nats)"));

@@ -3,11 +3,12 @@
 use super::shape::Shape;
 use super::work::{Work, add_up};
 use crate::Error;
-use crate::density::{Bump, Density, by_rows};
+use crate::density::{Bump, Density, by_rows, slope};
 use crate::manifold::{Manifold, Space};
 use crate::train::Context;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
 /// One kind of kernel about every centre.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -346,7 +347,20 @@ impl Density for LocalKernels {
         "local kernels"
     }
 
+    fn manifold(&self) -> Arc<dyn Manifold> {
+        Space::product(&self.spaces)
+    }
+
     fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         self.log_density_of(points, context)
+    }
+
+    fn score(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        let derivative = self.derivative(points, context)?;
+        slope::gradient(&*self.manifold(), points, &derivative, context)
+    }
+
+    fn sample(&self, count: usize, seed: u64, _: &Context) -> Result<Vec<f64>, Error> {
+        Ok(self.sample(count, seed))
     }
 }
