@@ -3,32 +3,41 @@
 //!
 //! The model is E(x) = a·x²/2 with one parameter a. The loss measures how fast one Langevin step of the model would move
 //! the data; it is minimal for the a that leaves the data at rest.
+use minvel::energy::Energy;
 use minvel::estimate::Estimate;
-use minvel::flow::{Langevin, Law, Noise};
-use minvel::objective::{MinimumVelocity, Objective};
+use minvel::flow::Langevin;
+use minvel::network::Parameter;
+use minvel::objective::MinimumVelocity;
+use minvel::train::{Context, Learner};
+use minvel_engine::init::Init;
 use minvel_engine::optim::{Optimiser, Schedule};
-use minvel_engine::{Draw, Expr, Graph, Options, State};
+use minvel_engine::{Draw, Expr};
 
-fn main() {
+#[derive(Debug)]
+struct Parabola;
+
+impl Energy for Parabola {
+    fn energy<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        0.5 * self.parameters()[0].variable(x.graph()) * x.square().sum(-1)
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        vec![Parameter { name: "a".into(), dims: vec![], init: Init::Constant(1.0) }]
+    }
+}
+
+fn main() -> Result<(), minvel::Error> {
     let quick = std::env::args().any(|a| a == "--quick");
-    let (deviation, steps, seeds) = (2.0, if quick { 400 } else { 3000 }, 5);
-
-    let g = &Graph::new();
-    let a = g.variable("a", []);
-    let model = |x| 0.5 * a * Expr::square(x).sum(-1);
-
-    let data = deviation * g.random_rows(Draw::Normal, 0, 500, [1]); // fresh at every step
-    let objective = MinimumVelocity::new(Langevin, 1e-3);
-    let loss = objective.loss(&model, data.into(), Noise::drawn(Law::Gaussian, 1));
-
-    let schedule = Schedule::Cosine { steps, floor: 0.0 };
-    let updates = Optimiser { schedule, ..Optimiser::adam(1e-2) }.minimise(loss, &[a]);
-    let mut program = g.compile::<f32>(&[loss], &updates.updates, &Options { replicas: seeds, ..Options::default() });
-    let mut state = State::new(seeds);
-    state.set("a", &[1.0], 1);
-    updates.initialise(&mut state);
-    program.run_steps(&mut state, &[], 1, 0..steps);
-
-    let learnt = Estimate::of(state.get("a").unwrap_or_default().iter().map(|&a| f64::from(a)));
+    let (deviation, steps) = (2.0, if quick { 400 } else { 3000 });
+    let optimiser = Optimiser { schedule: Schedule::Cosine { steps, floor: 0.0 }, ..Optimiser::adam(1e-2) };
+    let mut learner = Learner::of(&Parabola, &MinimumVelocity::new(Langevin, 1e-3))
+        .drawn(|g, rows| deviation * g.random_rows(Draw::Normal, 0, rows, [1])) // fresh at every step
+        .batch(500)
+        .optimiser(optimiser)
+        .replicas(5)
+        .start(&Context::bare())?;
+    learner.train("a", steps, &Context::bare())?;
+    let learnt = Estimate::of(learner.state().get("a").unwrap_or_default().iter().map(|&a| f64::from(a)));
     println!("precision {learnt} (true {})", 1.0 / (deviation * deviation));
+    Ok(())
 }

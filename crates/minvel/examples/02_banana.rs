@@ -2,22 +2,22 @@
 //! prints its exact score-matching loss J on fresh data; the best possible is −0.945. All objectives with bounded variance come
 //! close to each other, CD-1 without control variate does not. Runs for about ten seconds.
 use minvel::Energy;
+use minvel::energy::Mlp;
 use minvel::energy::toy::Toy;
-use minvel::energy::{Mlp, initialise, parameters};
 use minvel::estimate::Estimate;
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::network::{Activation, Features};
 use minvel::objective::*;
+use minvel::train::{Context, Learner};
 use minvel_engine::optim::Optimiser;
 use minvel_engine::{Clock, Expr, Graph, Options, State};
 
 const SEEDS: usize = 3;
 
-fn main() {
+fn main() -> Result<(), minvel::Error> {
     let quick = std::env::args().any(|a| a == "--quick");
     let steps = if quick { 50 } else { 1200 };
     let banana = Toy::named("banana").expect("it is in the list");
-    let noise = Law::Gaussian;
     let objectives: Vec<(&str, Box<dyn Objective>)> = vec![
         ("exact score matching", Box::new(ScoreMatching::new())),
         ("sliced score matching", Box::new(Sliced { reduced: false })),
@@ -29,20 +29,17 @@ fn main() {
         ("CD-1 plain", Box::new(Contrastive { reduction: Reduction::None, ..Contrastive::new(Langevin, 1e-3) })),
     ];
     for (name, objective) in objectives {
-        let g = &Graph::new();
         let model = Mlp::new("psi", Features::of_point(2), &[64, 64], Activation::Silu);
-        let of = |x| model.energy(x);
-        let data = banana.sample(g, 200, 0).expect("the banana can be sampled");
-        let loss = objective.loss(&of, data.into(), Noise::drawn(noise, 1));
-        let updates = Optimiser::rmsprop_tf(4e-3).minimise(loss, &parameters(&model, g));
-        let options = Options { replicas: SEEDS, ..Options::default() };
-        let mut program = g.compile::<f32>(&[loss], &updates.updates, &options);
-        let mut state = State::new(SEEDS);
-        initialise(&model, &mut state, 1);
-        updates.initialise(&mut state);
-        program.run_steps(&mut state, &[], 1, 0..steps);
-        println!("{name:28} J = {}", exact_loss(&model, &banana, &mut state));
+        let mut learner = Learner::of(&model, &*objective)
+            .fresh(&banana)
+            .batch(200)
+            .optimiser(Optimiser::rmsprop_tf(4e-3))
+            .replicas(SEEDS)
+            .start(&Context::bare())?;
+        learner.train("psi", steps, &Context::bare())?;
+        println!("{name:28} J = {}", exact_loss(&model, &banana, learner.state_mut()));
     }
+    Ok(())
 }
 
 /// J = E[½|∇E|² − ΔE] on 20 000 fresh points, over the seeds.

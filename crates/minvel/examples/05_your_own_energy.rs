@@ -3,13 +3,13 @@
 //! `in the right well: 0.6 of the data, 0.5… of the model`. Runs for two seconds. (Score matching determines the shape of
 //! each well accurately, but their relative mass only through the barrier between them.)
 use minvel::Energy;
-use minvel::energy::{initialise, parameters};
-use minvel::flow::{Flow, Langevin, Law, Noise, Pace};
+use minvel::flow::{Flow, Langevin, Law, Noise, Pace, Stein};
 use minvel::network::Parameter;
-use minvel::objective::{MinimumVelocity, Objective};
+use minvel::objective::MinimumVelocity;
+use minvel::train::{Context, Learner};
 use minvel_engine::init::Init;
 use minvel_engine::optim::{Optimiser, Schedule};
-use minvel_engine::{Draw, Expr, Graph, Options, State};
+use minvel_engine::{Draw, Expr, Graph, Options};
 
 #[derive(Debug)]
 struct DoubleWell;
@@ -26,33 +26,37 @@ impl Energy for DoubleWell {
     }
 }
 
-fn main() {
+fn main() -> Result<(), minvel::Error> {
     let quick = std::env::args().any(|a| a == "--quick");
     let steps = if quick { 300 } else { 4000 };
 
-    let g = &Graph::new();
-    let model = DoubleWell;
-    let right = g.random_rows(Draw::Uniform, 0, 1000, [1]).less(0.6);
-    let data = right.select(right.like(1.0), right.like(-1.0)) + 0.45 * g.random_rows(Draw::Normal, 1, 1000, [1]);
-    let loss =
-        MinimumVelocity::new(Langevin, 1e-3).loss(&|x| model.energy(x), data.into(), Noise::drawn(Law::Gaussian, 2));
+    // Stein's flow: the data are moved by what all of them say, through a kernel.
+    let objective = MinimumVelocity::new(Stein::default(), 1e-3);
     let schedule = Schedule::Cosine { steps, floor: 0.0 };
-    let updates = Optimiser { schedule, ..Optimiser::adam(2e-2) }.minimise(loss, &parameters(&model, g));
-    let mut program = g.compile::<f32>(&[loss], &updates.updates, &Options::default());
-    let mut state = State::new(1);
-    initialise(&model, &mut state, 1);
-    updates.initialise(&mut state);
-    program.run_steps(&mut state, &[], 1, 0..steps);
-    println!("θ = {:.2?}", state.get("theta").unwrap_or_default());
+    let mut learner = Learner::of(&DoubleWell, &objective)
+        .drawn(|g, rows| {
+            let right = g.random_rows(Draw::Uniform, 0, rows, [1]).less(0.6);
+            right.select(right.like(1.0), right.like(-1.0)) + 0.45 * g.random_rows(Draw::Normal, 2, rows, [1])
+        })
+        .batch(200)
+        .optimiser(Optimiser { schedule, ..Optimiser::adam(2e-2) })
+        .start(&Context::bare())?;
+    learner.train("theta", steps, &Context::bare())?;
+    println!("θ = {:.2?}", learner.state().get("theta").unwrap_or_default());
 
     // Sampling is many steps, started anywhere: a thousand chains, a row each.
     let g = &Graph::new();
     let x = g.variable_rows("chains", 1000, [1]);
-    let moved =
-        Langevin.step(&|x| model.energy(x), x.into(), Pace::sampling(g.scalar(5e-3)), Noise::drawn(Law::Gaussian, 0));
+    let moved = Langevin.step(
+        &|x| DoubleWell.energy(x),
+        x.into(),
+        Pace::sampling(g.scalar(5e-3)),
+        Noise::drawn(Law::Gaussian, 0),
+    );
     let share = g.scalar(0.0).less(x.at(-1, 0)).mean_rows();
     let mut sampler = g.compile::<f32>(&[share], &[(x, moved.to)], &Options::default());
-    state.set("chains", &vec![0.0; 1000], 1000);
-    sampler.run_steps(&mut state, &[], 2, 0..if quick { 200 } else { 4000 });
+    learner.state_mut().set("chains", &vec![0.0; 1000], 1000);
+    sampler.run_steps(learner.state_mut(), &[], 2, 0..if quick { 200 } else { 4000 });
     println!("in the right well: 0.6 of the data, {:.2} of the model", sampler.output(0)[0]);
+    Ok(())
 }

@@ -13,17 +13,12 @@ use crate::energy::{Energy, Head, Mlp};
 use crate::flow::{EnergyOf, FlowForm, Law, Noise, RiemannianLangevin};
 use crate::network::Features;
 use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
-use crate::train::{Context, Fingerprint, Trainer, lists};
-use crate::{Divergence, Error, Manifold, energy};
+use crate::train::{Context, Fingerprint, Learner, Step, Trainer, lists};
+use crate::{Divergence, Error, Manifold, energy, stream};
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, Program, State, grad};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// Streams of the programs.
-const ORDER: u32 = 0;
-const NOISE: u32 = 1;
-const DRAWS: u32 = 2;
 
 /// Points, what the anchor says at them, and how fast the flow moves there.
 pub(super) struct Rows {
@@ -116,7 +111,9 @@ impl Correction<'_> {
             return network.energy(points).mean_rows() + (-network.energy(draws)).logsumexp_rows() - count.ln();
         }
         let objective = self.objective();
-        let rows = |energy: EnergyOf<'_, 'g>| objective.rows(energy, points.into(), Noise::drawn(Law::Gaussian, NOISE));
+        let rows = |energy: EnergyOf<'_, 'g>| {
+            objective.rows(energy, points.into(), Noise::drawn(Law::Gaussian, stream::NOISE))
+        };
         // What the anchor alone would give, with the same noise, does not depend on f and is taken off: it is large.
         let anchor = |y: Expr<'g>| -pull.dot(y);
         let gained = rows(&|y| network.energy(y) + anchor(y)) - rows(&anchor).stop_gradient();
@@ -132,32 +129,32 @@ impl Correction<'_> {
         let (count, many) = (train.mobility.len(), draws.len() / m);
         let g = Graph::new();
         let batch = learning.batch.min(count);
-        let order = g.random_rows(Draw::Epoch(count as u32), ORDER, batch, []);
+        let order = g.random_rows(Draw::Epoch(count as u32), stream::DATA, batch, []);
         let pick = |name: &str, dims: &[usize]| g.input(name, [&[count], dims].concat()).gather(order);
         let rows = [pick("points", &[m]), pick("pull", &[m]), pick("mobility", &[])];
-        let some = g.random_rows(Draw::Integer(many as u32), DRAWS, batch, []);
+        let some = g.random_rows(Draw::Integer(many as u32), stream::DRAWS, batch, []);
         let anchor = g.input("draws", [many, m]).gather(some);
         let scale = learning.penalty * network.energy(rows[0]).square().mean_rows();
         let loss = self.loss(self.settings.objective, &network, rows, anchor);
         let schedule = Schedule::Cosine { steps: learning.steps, floor: 0.0 };
         let optimiser = Optimiser { schedule, ..Optimiser::adam(learning.rate) };
-        let updates = optimiser.minimise(loss + scale, &energy::parameters(&network, &g));
-        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &context.options(*seeds))?;
+        let step = Step { outputs: vec![loss], ..Step::of_energy(&network, loss + scale, &optimiser) };
         let mut state = State::new(*seeds);
         energy::initialise(&network, &mut state, *seed);
         silence(&network, &mut state);
-        updates.initialise(&mut state);
-        let inputs = [single(&train.points), single(&train.pull), single(&train.mobility), single(draws)];
-        let inputs: Vec<(&str, &[f32])> =
-            ["points", "pull", "mobility", "draws"].into_iter().zip(inputs.iter().map(Vec::as_slice)).collect();
+        let mut learner = Learner::from_state(&g, &step, state, *seed, context)?
+            .input("points", single(&train.points))
+            .input("pull", single(&train.pull))
+            .input("mobility", single(&train.mobility))
+            .input("draws", single(draws));
 
         let mut judge = Judge::new(self, self.settings.objective, &network, validation, draws, context)?;
         let mut score = Judge::new(self, Goal::Likelihood, &network, validation, draws, context)?;
         let (mut curves, mut divergences): (Vec<Curve>, Vec<Divergence>) = (vec![], vec![]);
-        let start = judge.losses("look-0", &mut state, context)?;
+        let start = judge.losses("look-0", learner.state_mut(), context)?;
         let mut best: Vec<(f64, u32, State<f32>)> =
-            (0..*seeds).map(|r| (start[r], 0, one_replica(&state, r))).collect();
-        let begun = score.losses("score-0", &mut state, context)?;
+            (0..*seeds).map(|r| (start[r], 0, one_replica(learner.state(), r))).collect();
+        let begun = score.losses("score-0", learner.state_mut(), context)?;
         curves.push(Curve { step: 0, train: vec![f64::NAN; *seeds], validation: start, score: begun });
         let ends: Vec<u32> =
             (0..=learning.looks).map(|k| (learning.steps as u64 * k as u64 / learning.looks as u64) as u32).collect();
@@ -166,18 +163,18 @@ impl Correction<'_> {
             // Between two blocks it can be stopped and kept.
             let block = (ends[1] - ends[0]).div_ceil(5).min(100);
             let trainer = Trainer { name, from: ends[0], steps: ends[1], block, seed: *seed, loss: 0 };
-            let training = trainer.run(&mut program, &mut state, &inputs, context)?;
+            let training = learner.run(&trainer, context)?;
             let fresh = |d: &Divergence| divergences.iter().all(|known| known.replica != d.replica);
             let fresh: Vec<Divergence> = training.divergences.iter().filter(|d| fresh(d)).cloned().collect();
             divergences.extend(fresh);
-            let losses = judge.losses(&format!("look-{}", look + 1), &mut state, context)?;
+            let losses = judge.losses(&format!("look-{}", look + 1), learner.state_mut(), context)?;
             for (r, best) in best.iter_mut().enumerate() {
                 if losses[r] < best.0 {
-                    *best = (losses[r], ends[1], one_replica(&state, r));
+                    *best = (losses[r], ends[1], one_replica(learner.state(), r));
                 }
             }
             let last = training.looks.last().map(|l| l.loss.clone()).unwrap_or_default();
-            let score = score.losses(&format!("score-{}", look + 1), &mut state, context)?;
+            let score = score.losses(&format!("score-{}", look + 1), learner.state_mut(), context)?;
             curves.push(Curve { step: ends[1], train: last, validation: losses, score });
         }
         let best_step = best.iter().map(|b| b.1).collect();

@@ -242,7 +242,7 @@ impl<'a> Learning<'a> {
     }
 
     /// Compiles the step and gives all variables their start values.
-    pub fn start(self, context: &Context) -> Result<Learner<'a>, Error> {
+    pub fn start(self, context: &Context) -> Result<Learner<'static>, Error> {
         let graph = Graph::new();
         let points = self.rows(&graph)?;
         let noise = Noise::drawn(Law::Gaussian, stream::NOISE);

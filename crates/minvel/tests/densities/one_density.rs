@@ -39,7 +39,7 @@ fn data(manifold: &Arc<dyn Manifold>, count: usize) -> Vec<f64> {
 
 /// Everything we can make on a manifold.
 fn densities(manifold: &Arc<dyn Manifold>) -> Vec<Box<dyn Density>> {
-    let (points, context) = (data(manifold, 240), Context::bare());
+    let (points, context) = (data(manifold, 120), Context::bare());
     let bump = Bump::new(&**manifold).unwrap();
     let kernels = KernelDensity::cross_validated(bump, &points, None, &Search::default(), &context).unwrap().0;
     let search = MixtureSearch { most: 4, ..MixtureSearch::default() };
@@ -64,7 +64,7 @@ fn draws_follow_the_density() {
     for name in SPACES {
         let manifold = parse(name).unwrap();
         let m = manifold.ambient();
-        let resolution = if manifold.dim() == 3 { 40 } else { 200 };
+        let resolution = [4000, 200, 32][manifold.dim() - 1];
         let grid = manifold.grid(resolution, 8.0).unwrap();
         for density in densities(&manifold) {
             let logs = density.log_density(&grid.points, &Context::bare()).unwrap();
@@ -118,12 +118,12 @@ fn compare_scores(what: &str, density: &dyn Density, points: &[f64]) {
     let size = exact.iter().fold(1.0f64, |a, x| a.max(x.abs()));
     for (a, b) in exact.iter().zip(&differences) {
         // h² of a function whose third derivative is at most the cube of its slope, and rounding over h.
-        let allowed = 1e-10 * size.powi(3) + 1e-8 * size;
+        let allowed = 1e-10 * size.powi(3) + 4e-8 * size;
         assert!((a - b).abs() <= allowed, "{what}: {a} against {b}, {:.1e} > {allowed:.1e}", (a - b).abs());
     }
     let shifted: Vec<f64> = exact.iter().map(|x| 1.001 * x).collect();
     assert!(
-        shifted.iter().zip(&differences).any(|(a, b)| (a - b).abs() > 1e-10 * size.powi(3) + 1e-8 * size),
+        shifted.iter().zip(&differences).any(|(a, b)| (a - b).abs() > 1e-10 * size.powi(3) + 4e-8 * size),
         "{what}"
     );
 }
@@ -132,12 +132,12 @@ fn compare_scores(what: &str, density: &dyn Density, points: &[f64]) {
 fn scores_are_gradients_of_the_log_density() {
     for name in SPACES {
         let manifold = parse(name).unwrap();
-        let points = data(&manifold, 24);
-        for density in densities(&manifold) {
-            if ["local kernels", "fit"].contains(&density.name()) {
-                compare_scores(&format!("{name}, {}", density.name()), &*density, &points);
-            }
-        }
+        let (points, own) = (data(&manifold, 24), data(&manifold, 80));
+        let context = Context::bare();
+        let local = LocalSettings::default().smooth().fit(&*manifold, &own, 1, &context, false).unwrap().density;
+        compare_scores(&format!("{name}, kernels"), &local, &points);
+        let fitted = Fit::on(&manifold).objective(Goal::None).points(&own).unwrap();
+        compare_scores(&format!("{name}, fit"), fitted.model(), &points);
     }
 }
 
@@ -155,8 +155,13 @@ fn an_energy_with_log_z_is_a_density() {
         let logs = density.log_density(&grid.points, &Context::bare()).unwrap();
         let total: f64 = logs.iter().zip(&grid.weights).map(|(l, w)| w * l.exp()).sum();
         assert!((total - 1.0).abs() < 1e-6, "{total}");
-        let goodness = goodness_of_fit(&density, &points, &TestPlan::default(), &Context::bare()).unwrap();
-        assert!(goodness.p_value > 0.01, "{goodness:?}");
+        let p_value = |seed: u64| {
+            let points = density.sample(200, seed, &Context::bare()).unwrap();
+            goodness_of_fit(&density, &points, &TestPlan::default(), &Context::bare()).unwrap().p_value
+        };
+        let rejected = (0..20).filter(|seed| p_value(*seed) < 0.05).count();
+        println!("{rejected} of 20 sets of its own draws are rejected at 5 %");
+        assert!(rejected <= 4, "a level of 5 % rejects more than 4 of 20 once in 400 times");
         let others = Uniform::new(manifold).map(|u| u.sample(500, 4, &Context::bare()).unwrap());
         if let Some(others) = others {
             let goodness = goodness_of_fit(&density, &others, &TestPlan::default(), &Context::bare()).unwrap();
