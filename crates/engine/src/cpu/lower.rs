@@ -4,11 +4,11 @@
 //! then the values without rows that depend on it, then rows again. Stages are numbered: odd ones are rows.
 
 use super::plan::*;
-use super::views::{View, views};
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
 use crate::inputs::Named;
 use crate::op::{Binary, Element, Op};
+use crate::plan::{View, live, space, views};
 use crate::shape::Shape;
 use std::collections::{BTreeMap, HashMap};
 
@@ -50,7 +50,7 @@ pub(crate) fn plan(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], re
     let nodes = graph.nodes().clone();
     let outputs: Vec<Id> = outputs.iter().map(|e| e.id).collect();
     let updates: Vec<(Id, Id)> = updates.iter().map(|(v, e)| (v.id, e.id)).collect();
-    let live = live(&nodes, outputs.iter().chain(updates.iter().flat_map(|(v, e)| [v, e])));
+    let live = live(&nodes, outputs.iter().copied().chain(updates.iter().flat_map(|&(v, e)| [v, e])));
     let views = views(graph, &live);
     let runs_in = stages(&nodes, &live);
     let mut lowering = Lowering {
@@ -84,17 +84,6 @@ pub(crate) fn plan(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], re
     }
     lowering.copy_results();
     lowering.plan
-}
-
-fn live<'a>(nodes: &[Node], roots: impl Iterator<Item = &'a Id>) -> Vec<bool> {
-    let mut live = vec![false; nodes.len()];
-    roots.for_each(|&id| live[id as usize] = true);
-    for id in (0..nodes.len()).rev() {
-        if live[id] {
-            nodes[id].args.iter().for_each(|&a| live[a as usize] = true);
-        }
-    }
-    live
 }
 
 /// True for operations that turn a row value into one without rows, tile by tile.
@@ -395,33 +384,3 @@ impl Lowering<'_> {
 
 /// Groups of nodes that run together: depth, then nodes in order.
 type Levels = BTreeMap<usize, Vec<Id>>;
-
-/// Feature axes longer than one: the index space of a chain.
-fn space(dims: &[usize]) -> Vec<usize> {
-    dims.iter().copied().filter(|&d| d != 1).collect()
-}
-
-/// Non-overlapping places for buffers that live over closed intervals of instructions: first fit.
-pub(crate) fn pack(mut intervals: Vec<(usize, usize, usize, usize)>) -> (HashMap<usize, usize>, usize) {
-    // (first use, last use, length, buffer); larger ones first at equal start keeps the arena tight.
-    intervals.sort_by_key(|&(start, _, len, _)| (start, std::cmp::Reverse(len)));
-    let mut placed: Vec<(usize, usize, usize, usize)> = vec![]; // (offset, end, first, last)
-    let mut offsets = HashMap::new();
-    let mut total = 0;
-    for (first, last, len, buffer) in intervals {
-        let mut taken: Vec<(usize, usize)> =
-            placed.iter().filter(|p| p.2 <= last && first <= p.3).map(|p| (p.0, p.1)).collect();
-        taken.sort_unstable();
-        let mut at = 0;
-        for (start, end) in taken {
-            if at + len <= start {
-                break;
-            }
-            at = at.max(end);
-        }
-        placed.push((at, at + len, first, last));
-        offsets.insert(buffer, at);
-        total = total.max(at + len);
-    }
-    (offsets, total)
-}

@@ -10,6 +10,7 @@ use super::plan::*;
 use super::team::Team;
 use super::tiling::{LANES, Tiling};
 use crate::device::{BadIndex, DeviceError};
+use crate::inputs::Clock;
 use crate::math::Real;
 use crate::random::Key;
 use std::ops::Range;
@@ -76,15 +77,6 @@ pub(crate) struct Place<'a, T> {
     pub first_row: usize,
     rows: usize,
     pub pitch: usize,
-}
-
-/// What random numbers are keyed and counted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
-    /// Seed of the run.
-    pub seed: u64,
-    /// Number of the step.
-    pub step: u32,
 }
 
 impl<T: Copy> Place<'_, T> {

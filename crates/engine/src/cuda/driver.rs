@@ -2,8 +2,8 @@
 #![allow(unsafe_code)] // every call crosses into the driver
 
 use super::Trouble;
-use crate::cpu::filled;
 use crate::device::{Card, DeviceErrorKind};
+use crate::limits::filled;
 use crate::math::Real;
 use cudarc::driver::sys::{self, CUresult};
 use std::ffi::{CStr, c_int, c_uint, c_void};

@@ -1,10 +1,11 @@
 //! Which elementwise nodes share a pass, and the chain that runs them.
 
-use super::{Levels, Lowering, space};
+use super::{Levels, Lowering};
 use crate::cpu::plan::*;
 use crate::cpu::tiling::Tiling;
 use crate::graph::Id;
 use crate::op::{Binary, Op};
+use crate::plan::space;
 use std::collections::{HashMap, HashSet};
 
 /// Where a stage keeps its values.

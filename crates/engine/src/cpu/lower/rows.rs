@@ -1,12 +1,13 @@
 //! Rows stages: what is computed row by row, tile by tile.
 
 use super::chains::Scope;
-use super::{Lowering, pack, reduces_rows};
+use super::{Lowering, reduces_rows};
 use crate::cpu::gemm;
 use crate::cpu::plan::*;
 use crate::cpu::tiling::{LANES, Tiling};
 use crate::graph::Id;
 use crate::op::Op;
+use crate::plan::{Interval, pack};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A rows stage under construction.
@@ -384,7 +385,9 @@ impl Lowering<'_> {
         let intervals = tile
             .lengths
             .iter()
-            .filter_map(|(&buffer, &len)| spans.get(&buffer).map(|&(first, last)| (first, last, len, buffer)))
+            .filter_map(|(&buffer, &len)| {
+                spans.get(&buffer).map(|&(first, last)| Interval { first, last, len, buffer })
+            })
             .collect();
         let (offsets, total) = pack(intervals);
         for (buffer, offset) in offsets {
