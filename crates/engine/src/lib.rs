@@ -18,6 +18,9 @@
 //! assert_eq!(program.output(0), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
 //! ```
 
+#![deny(clippy::wildcard_enum_match_arm)] // a new primitive must be thought about everywhere
+#![deny(clippy::too_many_lines)] // see clippy.toml
+
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;

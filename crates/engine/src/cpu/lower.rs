@@ -91,6 +91,17 @@ fn reduces_rows(op: &Op) -> bool {
     matches!(op, Op::SumRows | Op::MaxRows | Op::Contract)
 }
 
+/// What a sum or maximum over features starts from.
+fn fold_start(op: &Op) -> Option<f64> {
+    if matches!(op, Op::Sum { .. }) {
+        Some(0.0)
+    } else if matches!(op, Op::Max { .. }) {
+        Some(f64::NEG_INFINITY)
+    } else {
+        None
+    }
+}
+
 /// The stage each node runs in: even stages have no rows; a value is ready for the stages after its own.
 fn stages(nodes: &[Node], live: &[bool]) -> Vec<usize> {
     let mut ready = vec![0usize; nodes.len()];
@@ -120,11 +131,8 @@ impl Lowering<'_> {
     /// A live node with a buffer and an instruction of its own.
     fn is_computed(&self, id: Id) -> bool {
         let node = self.node(id);
-        let leaf = match node.op {
-            Op::Input(..) | Op::Variable(_) => node.shape.rows.is_none(),
-            Op::Fill(_) | Op::Table(_) | Op::Step => true,
-            _ => false,
-        };
+        let leaf = matches!(node.op, Op::Fill(_) | Op::Table(_) | Op::Step)
+            || (matches!(node.op, Op::Input(..) | Op::Variable(_)) && node.shape.rows.is_none());
         self.live[id as usize] && self.root(id) == id && !leaf && !self.is_absorbed(id)
     }
 
@@ -269,7 +277,12 @@ impl Lowering<'_> {
                     self.plan.step = Some(self.plan.buffers[buffer].base);
                     buffer
                 }
-                _ => continue,
+                Op::Random(..) => continue, // drawn
+                Op::Unary(_) | Op::Binary(_) | Op::Select | Op::StopGradient | Op::Pin => continue,
+                Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } => continue,
+                Op::Pad { .. } | Op::Concat { .. } | Op::Collect | Op::Distribute => continue,
+                Op::Sum { .. } | Op::Max { .. } | Op::SumRows | Op::MaxRows | Op::Kth(_) => continue,
+                Op::Matmul | Op::Contract | Op::Gather | Op::Scatter | Op::Im2col(_) | Op::Col2im(_) => continue,
             };
             let places = if shape.rows.is_some() && !matches!(self.node(id).op, Op::Fill(_)) {
                 &mut self.sources
@@ -311,10 +324,9 @@ impl Lowering<'_> {
 
     fn slot_of(&self, variable: Id) -> usize {
         let buffer = self.sources.get(&variable).or_else(|| self.homes.get(&variable));
-        match self.plan.buffers[*buffer.expect("variables have buffers")].home {
-            Home::Variable(slot) => slot,
-            _ => unreachable!("only variables are updated"),
-        }
+        let home = self.plan.buffers[*buffer.expect("variables have buffers")].home;
+        let Home::Variable(slot) = home else { unreachable!("only variables are updated") };
+        slot
     }
 
     /// The buffer of a value without rows.

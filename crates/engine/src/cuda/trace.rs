@@ -281,9 +281,11 @@ impl<'a> Trace<'a> {
 
     fn compute(&mut self, id: Id, node: &Node, spot: &Spot) -> Value {
         // A constant is told from others by who uses it, not by its value.
-        let same = |t: &mut Self, k: usize| match t.nodes[node.args[k] as usize].op {
-            Op::Fill(bits) => Value::number(Owner::Argument(id, k), f64::from_bits(bits)),
-            _ => t.value(node.args[k], spot.clone()),
+        let same = |t: &mut Self, k: usize| {
+            if let Op::Fill(bits) = t.nodes[node.args[k] as usize].op {
+                return Value::number(Owner::Argument(id, k), f64::from_bits(bits));
+            }
+            t.value(node.args[k], spot.clone())
         };
         match &node.op {
             Op::Unary(f) => {

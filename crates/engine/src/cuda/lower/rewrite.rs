@@ -19,9 +19,10 @@ pub(super) fn rewrite(old: &[Node], roots: &mut [&mut Id]) -> Vec<Node> {
     for node in old {
         let args: Vec<Id> = node.args.iter().map(|&a| moved[a as usize]).collect();
         let node = Node { op: node.op.clone(), args, shape: node.shape.clone() };
-        moved.push(match node.op {
-            Op::Reshape => new.reshape(node.args[0], &node.shape.dims),
-            _ => new.summed(&node).or_else(|| new.regrouped(&node)).unwrap_or_else(|| new.put(node)),
+        moved.push(if node.op == Op::Reshape {
+            new.reshape(node.args[0], &node.shape.dims)
+        } else {
+            new.summed(&node).or_else(|| new.regrouped(&node)).unwrap_or_else(|| new.put(node))
         });
     }
     roots.iter_mut().for_each(|root| **root = moved[**root as usize]);
@@ -90,11 +91,13 @@ impl Rewritten {
     fn reshape(&mut self, arg: Id, dims: &[usize]) -> Id {
         let source = self.node(self.source(arg));
         let shape = source.shape.with_dims(dims);
-        match source.op {
-            _ if source.shape.dims == dims => self.source(arg),
-            Op::Fill(bits) => self.put(Node { op: Op::Fill(bits), args: vec![], shape }),
-            _ => self.put(Node { op: Op::Reshape, args: vec![self.source(arg)], shape }),
+        if source.shape.dims == dims {
+            return self.source(arg);
         }
+        if let Op::Fill(bits) = source.op {
+            return self.put(Node { op: Op::Fill(bits), args: vec![], shape });
+        }
+        self.put(Node { op: Op::Reshape, args: vec![self.source(arg)], shape })
     }
 
     fn concat(&mut self, args: Vec<Id>, axis: usize) -> Id {

@@ -182,7 +182,7 @@ impl Partition {
                 && match p.kind {
                     Kind::Rows => narrow(&shape) && p.shape.rows == shape.rows,
                     Kind::Map => !narrow(&shape) && space(&p.shape) == space(&shape),
-                    _ => false,
+                    Kind::Product(_) | Kind::Reduce(_) => false,
                 }
         });
         let part = beside.unwrap_or_else(|| {
