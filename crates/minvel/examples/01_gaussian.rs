@@ -6,7 +6,7 @@
 use minvel::eval::Estimate;
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::objective::{MinimumVelocity, Objective};
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Draw, Expr, Graph, Options, State};
 
 fn main() {
@@ -21,7 +21,7 @@ fn main() {
     let objective = MinimumVelocity::new(Langevin, 1e-3);
     let loss = objective.loss(&model, data.into(), Noise::drawn(Law::Gaussian, 1));
 
-    let schedule = Schedule::Cosine { steps, floor: 0.0 };
+    let schedule = RateSchedule::Cosine { steps, floor: 0.0 };
     let updates = Optimiser { schedule, ..Optimiser::adam(1e-2) }.minimise(loss, &[a]);
     let mut program = g.compile::<f32>(&[loss], &updates.updates, &Options { replicas: seeds, ..Options::default() });
     let mut state = State::new(seeds);

@@ -6,7 +6,7 @@ use minvel::energy::{Activation, Features, Mlp, initialise, parameters, toy::Toy
 use minvel::eval::OnGrid;
 use minvel::flow::{Form, Law, Noise, RiemannianLangevin};
 use minvel::objective::{MinimumVelocity, Objective};
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Clock, Graph, Options, State};
 
 fn main() {
@@ -20,7 +20,7 @@ fn main() {
     let data = truth.sample(g, 1000, 0).expect("mixtures can be sampled");
     let objective = MinimumVelocity::new(RiemannianLangevin { manifold: sphere.clone(), form: Form::Geodesic }, 1e-4);
     let loss = objective.loss(&|y| model.energy(y), data.into(), Noise::drawn(Law::Gaussian, 1));
-    let schedule = Schedule::Cosine { steps, floor: 0.0 };
+    let schedule = RateSchedule::Cosine { steps, floor: 0.0 };
     let updates = Optimiser { schedule, ..Optimiser::adam(3e-3) }.minimise(loss, &parameters(&model, g));
     let mut program = g.compile::<f32>(&[loss], &updates.updates, &Options::default());
     let mut state = State::new(1);

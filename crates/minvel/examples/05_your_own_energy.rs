@@ -7,7 +7,7 @@ use minvel::energy::{Parameter, initialise, parameters};
 use minvel::flow::{Flow, Langevin, Law, Noise, Pace};
 use minvel::objective::{MinimumVelocity, Objective};
 use minvel_engine::init::Init;
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Draw, Expr, Graph, Options, State};
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ fn main() {
     let data = right.select(right.like(1.0), right.like(-1.0)) + 0.45 * g.random_rows(Draw::Normal, 1, 1000, [1]);
     let loss =
         MinimumVelocity::new(Langevin, 1e-3).loss(&|x| model.energy(x), data.into(), Noise::drawn(Law::Gaussian, 2));
-    let schedule = Schedule::Cosine { steps, floor: 0.0 };
+    let schedule = RateSchedule::Cosine { steps, floor: 0.0 };
     let updates = Optimiser { schedule, ..Optimiser::adam(2e-2) }.minimise(loss, &parameters(&model, g));
     let mut program = g.compile::<f32>(&[loss], &updates.updates, &Options::default());
     let mut state = State::new(1);

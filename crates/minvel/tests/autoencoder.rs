@@ -13,7 +13,7 @@ use minvel::matching::Matching;
 use minvel::special::{log_vmf_constant, vmf_divergence};
 use minvel_engine::init::Init;
 use minvel_engine::math::Real;
-use minvel_engine::optim::{Optimiser, Rule};
+use minvel_engine::optim::{Optimiser, UpdateRule};
 use minvel_engine::random::{Draw, Key, Stream};
 use minvel_engine::{Clock, Device, Expr, Graph, Options, State, grad};
 use std::f64::consts::TAU;
@@ -69,7 +69,7 @@ const IMAGES: usize = 12;
 fn small(kind: &str, posterior: &str, latent: &str, rate: f64) -> Learning {
     let settings = Settings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
     Learning {
-        optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, rate),
+        optimiser: Optimiser::new(UpdateRule::Sgd { momentum: 0.0 }, rate),
         ..settings.learning([1, PIXELS, 1]).unwrap()
     }
 }
@@ -326,7 +326,7 @@ fn step(learning: &Learning, state: &State<f64>) -> (State<f64>, Vec<f64>) {
 /// Asserts that descent moved the named parameters by −rate times the slope of an output along them.
 fn descends(what: &str, learning: &Learning, from: &State<f64>, after: &State<f64>, output: usize, names: &[&str]) {
     // With a rate of 0 the step changes nothing, so that outputs are those of the state itself.
-    let still = Learning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
+    let still = Learning { optimiser: Optimiser::new(UpdateRule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
     let at = |by: f64| step(&still, &moved(from, names, by).0).1[output];
     let h = f64::EPSILON.cbrt();
     let (near, far) = ((at(h) - at(-h)) / (2.0 * h), (at(2.0 * h) - at(-2.0 * h)) / (4.0 * h));
@@ -375,7 +375,7 @@ fn the_second_update_descends_its_loss_on_codes_of_the_new_encoder() {
         for (name, values) in from.iter().filter(|(name, _)| names.iter().any(|p| name.starts_with(p))) {
             between.set(name, values, values.len());
         }
-        let still = Learning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
+        let still = Learning { optimiser: Optimiser::new(UpdateRule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
         let (with_new, with_old) = (step(&still, &between).1[3], step(&still, &from).1[3]);
         println!("{kind} {latent}: {} in one program, {with_new} in two, {with_old} with the old encoder", outputs[3]);
         assert!(within_ulps(outputs[3], with_new, 1e4), "{kind} {latent}");

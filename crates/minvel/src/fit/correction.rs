@@ -14,7 +14,7 @@ use crate::flow::{EnergyOf, Form, Law, Noise, RiemannianLangevin};
 use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
 use crate::train::{Desk, Divergence, Fingerprint, Trainer, lists};
 use crate::{Error, Manifold};
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, Program, State, grad};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl Correction<'_> {
         let anchor = g.input("draws", [many, m]).gather(some);
         let scale = learning.penalty * network.energy(rows[0]).square().mean_rows();
         let loss = self.loss(self.settings.objective, &network, rows, anchor);
-        let schedule = Schedule::Cosine { steps: learning.steps, floor: 0.0 };
+        let schedule = RateSchedule::Cosine { steps: learning.steps, floor: 0.0 };
         let optimiser = Optimiser { schedule, ..Optimiser::adam(learning.rate) };
         let updates = optimiser.minimise(loss + scale, &energy::parameters(&network, &g));
         let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &desk.options(*seeds))?;
