@@ -14,8 +14,8 @@ pub(crate) struct Interval {
 
 /// Where each buffer goes, and how much room they take: the first place where it overlaps nobody that is there at the same time.
 pub(crate) fn pack(mut intervals: Vec<Interval>) -> (HashMap<usize, usize>, usize) {
-    // Larger ones first at equal start keeps the room tight.
-    intervals.sort_by_key(|i| (i.first, Reverse(i.len)));
+    // Larger ones first at equal start keeps the room tight; the order does not depend on who asks.
+    intervals.sort_by_key(|i| (i.first, Reverse(i.len), i.buffer));
     let mut placed: Vec<(usize, Interval)> = vec![];
     let mut offsets = HashMap::new();
     let mut total = 0;
