@@ -148,11 +148,11 @@ impl Product {
         let node = &nodes[id as usize];
         let [a, b] = [0, 1].map(|k| &nodes[node.args[k] as usize].shape);
         let r = node.shape.rank();
-        let rows = match (&node.op, a.rows, b.rows) {
-            (Op::Contract, ..) => Rows::Summed,
-            (_, Some(_), _) => Rows::Left,
-            (_, _, Some(_)) => Rows::Right,
-            _ => Rows::Nowhere,
+        let rows = match (a.rows, b.rows) {
+            _ if node.op == Op::Contract => Rows::Summed,
+            (Some(_), _) => Rows::Left,
+            (None, Some(_)) => Rows::Right,
+            (None, None) => Rows::Nowhere,
         };
         Geometry {
             lead: node.shape.dims[..r - 2].to_vec(),
