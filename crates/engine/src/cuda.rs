@@ -2,7 +2,6 @@
 //!
 //! Nothing of CUDA is needed to build this: the driver and the run-time compiler are looked for when a GPU is asked for.
 
-mod arguments;
 mod compile;
 mod driver;
 mod emit;
@@ -15,7 +14,8 @@ mod reduce;
 mod run;
 mod strided;
 mod tiles;
-mod write;
+mod trace;
+mod work;
 
 pub(crate) use driver::cards;
 pub(crate) use run::Executor;
@@ -44,7 +44,7 @@ pub(crate) fn compile<T: crate::math::Real>(
     // Starting the driver and opening the card take longer than anything here but compiling, and need nothing of it.
     std::thread::scope(|scope| {
         let card = beside(scope, move || driver::find(index));
-        let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options));
+        let plan = lower::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options));
         let nvrtc = nvrtc::Nvrtc::find();
         let (card, plan) = (card.result()?, plan?);
         let bytes = plan.memory * size_of::<T>();
@@ -90,6 +90,6 @@ pub(crate) fn source<T>(
     updates: &[(Expr, Expr)],
     options: &Options,
 ) -> Result<Vec<String>, Trouble> {
-    let plan = plan::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options))?;
+    let plan = lower::plan(graph, outputs, updates, options.replicas, arithmetic::<T>(options))?;
     Ok(plan.kernels.into_iter().map(|k| k.source).chain([plan.summary]).collect())
 }

@@ -14,7 +14,7 @@ pub use jvp::jvp;
 pub use replace::replace;
 
 use crate::expr::Expr;
-use crate::graph::{Graph, Id, Node};
+use crate::graph::{Graph, Id};
 use crate::op::{Binary, Op, Unary};
 use crate::simplify;
 
@@ -40,64 +40,55 @@ fn dependents(graph: &Graph, on: &[Id], last: Id, differentiably: bool) -> Vec<b
     depends
 }
 
-/// ∂f/∂(argument i) of an elementwise node, or `None` where it is zero everywhere.
-fn partial<'g>(graph: &'g Graph, id: Id, node: &Node, i: usize) -> Option<Expr<'g>> {
-    let arg = |k: usize| graph.at(node.args[k]);
-    let y = graph.at(id);
-    let x = arg(0);
-    Some(match &node.op {
-        Op::Unary(u) => match u {
-            Unary::Neg => x.like(-1.0),
-            Unary::Abs => x.sign(),
-            Unary::Sign | Unary::Floor => return None,
-            Unary::Recip => -y.square(),
-            Unary::Sqrt => 0.5 / y,
-            Unary::Rsqrt => -0.5 * y * y.square(),
-            Unary::Exp => y,
-            Unary::Expm1 => y + 1.0,
-            Unary::Log => x.recip(),
-            Unary::Log1p => (x + 1.0).recip(),
-            Unary::Tanh => 1.0 - y.square(),
-            Unary::Sigmoid => y * (1.0 - y),
-            Unary::Softplus => x.sigmoid(),
-            Unary::Sin => x.cos(),
-            Unary::Cos => -x.sin(),
-        },
-        Op::Binary(b) => {
-            let z = arg(1);
-            match (b, i) {
-                (Binary::Add, _) | (Binary::Sub, 0) => x.like(1.0),
-                (Binary::Sub, _) => x.like(-1.0),
-                (Binary::Mul, _) => arg(1 - i),
-                (Binary::Div, 0) => z.recip(),
-                (Binary::Div, _) => -y / z,
-                // Ties go to the first argument, so that the two partials always add up to one.
-                (Binary::Min, 0) => x.less_equal(z),
-                (Binary::Min, _) => z.less(x),
-                (Binary::Max, 0) => z.less_equal(x),
-                (Binary::Max, _) => x.less(z),
-                (Binary::Atan2, 0) => z / (x.square() + z.square()),
-                (Binary::Atan2, _) => -x / (x.square() + z.square()),
-                (Binary::Less | Binary::LessEqual | Binary::Equal, _) => return None,
-            }
-        }
-        Op::Select => match i {
-            0 => return None,
-            1 => x.select(x.like(1.0), x.like(0.0)),
-            _ => x.select(x.like(0.0), x.like(1.0)),
-        },
-        other => unreachable!("{} is not elementwise", other.name()),
+/// f′(x) for y = f(x), or `None` where it is zero everywhere.
+fn slope<'g>(f: Unary, x: Expr<'g>, y: Expr<'g>) -> Option<Expr<'g>> {
+    Some(match f {
+        Unary::Neg => x.like(-1.0),
+        Unary::Abs => x.sign(),
+        Unary::Sign | Unary::Floor => return None,
+        Unary::Recip => -y.square(),
+        Unary::Sqrt => 0.5 / y,
+        Unary::Rsqrt => -0.5 * y * y.square(),
+        Unary::Exp => y,
+        Unary::Expm1 => y + 1.0,
+        Unary::Log => x.recip(),
+        Unary::Log1p => (x + 1.0).recip(),
+        Unary::Tanh => 1.0 - y.square(),
+        Unary::Sigmoid => y * (1.0 - y),
+        Unary::Softplus => x.sigmoid(),
+        Unary::Sin => x.cos(),
+        Unary::Cos => -x.sin(),
     })
 }
 
-/// Where the maximum along an axis (or over the rows) is attained, shared equally between ties.
-fn max_share<'g>(node: &Node, x: Expr<'g>, top: Expr<'g>) -> Expr<'g> {
-    let (top, count) = match node.op {
-        Op::Max { axis } => {
-            let top = top.expand(axis as isize);
-            (top, x.equal(top).sum(axis as isize).expand(axis as isize))
+/// ∂f/∂(argument i) for y = f(x, z), or `None` where it is zero everywhere.
+fn partial<'g>(f: Binary, i: usize, x: Expr<'g>, z: Expr<'g>, y: Expr<'g>) -> Option<Expr<'g>> {
+    Some(match (f, i) {
+        (Binary::Add, _) | (Binary::Sub, 0) => x.like(1.0),
+        (Binary::Sub, _) => x.like(-1.0),
+        (Binary::Mul, 0) => z,
+        (Binary::Mul, _) => x,
+        (Binary::Div, 0) => z.recip(),
+        (Binary::Div, _) => -y / z,
+        // Ties go to the first argument, so that the two partials always add up to one.
+        (Binary::Min, 0) => x.less_equal(z),
+        (Binary::Min, _) => z.less(x),
+        (Binary::Max, 0) => z.less_equal(x),
+        (Binary::Max, _) => x.less(z),
+        (Binary::Atan2, 0) => z / (x.square() + z.square()),
+        (Binary::Atan2, _) => -x / (x.square() + z.square()),
+        (Binary::Less | Binary::LessEqual | Binary::Equal, _) => return None,
+    })
+}
+
+/// Where the maximum over an axis (or over the rows, without one) is attained, shared equally between ties.
+fn max_share<'g>(axis: Option<usize>, x: Expr<'g>, top: Expr<'g>) -> Expr<'g> {
+    let (top, count) = match axis.map(|axis| axis as isize) {
+        Some(axis) => {
+            let top = top.expand(axis);
+            (top, x.equal(top).sum(axis).expand(axis))
         }
-        _ => (top, x.equal(top).sum_rows()),
+        None => (top, x.equal(top).sum_rows()),
     };
     x.equal(top) / count
 }

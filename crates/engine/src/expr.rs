@@ -33,10 +33,8 @@ impl<'g> Expr<'g> {
 
     /// The number everywhere, if this is a constant fill.
     pub fn as_fill(self) -> Option<f64> {
-        match self.node().op {
-            Op::Fill(bits) => Some(f64::from_bits(bits)),
-            _ => None,
-        }
+        let Op::Fill(bits) = self.node().op else { return None };
+        Some(f64::from_bits(bits))
     }
 
     /// True for an input of bytes, which has no other reader than [`Expr::gather`].

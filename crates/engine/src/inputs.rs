@@ -1,6 +1,15 @@
-//! The inputs of a run: numbers and bytes, by name.
+//! What a run is given: numbers and bytes by name, and what random numbers are keyed by.
 
 use crate::shape::Shape;
+
+/// What random numbers are keyed and counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Number of the step.
+    pub step: u32,
+}
 
 /// A named value that a program reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

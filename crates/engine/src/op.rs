@@ -234,13 +234,13 @@ impl Op {
 
     /// The name used in messages.
     pub fn name(&self) -> String {
-        match self {
-            Op::Unary(u) => format!("{u:?}").to_lowercase(),
-            Op::Binary(b) => format!("{b:?}").to_lowercase(),
-            other => {
-                let text = format!("{other:?}").to_lowercase();
-                text.split(['(', ' ', '{']).next().unwrap_or_default().to_string()
-            }
-        }
+        let text = if let Op::Unary(u) = self {
+            format!("{u:?}")
+        } else if let Op::Binary(b) = self {
+            format!("{b:?}")
+        } else {
+            format!("{self:?}")
+        };
+        text.split(['(', ' ', '{']).next().unwrap_or_default().to_lowercase()
     }
 }

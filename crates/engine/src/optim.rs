@@ -11,7 +11,7 @@ use crate::state::State;
 
 /// How a gradient becomes a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
+pub enum UpdateRule {
     /// θ ← θ − η·v with v ← μ·v + g (plain gradient descent for μ = 0).
     Sgd {
         /// μ.
@@ -46,7 +46,7 @@ pub enum Rule {
 
 /// How the learning rate changes with the step t = 0, 1, ….
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Schedule {
+pub enum RateSchedule {
     /// 1 throughout.
     Constant,
     /// From 1 to `floor` over `steps` along half a cosine, then `floor`.
@@ -65,17 +65,17 @@ pub enum Schedule {
     },
 }
 
-impl Schedule {
+impl RateSchedule {
     /// The factor at a step, as an expression.
     pub fn at<'g>(&self, step: Expr<'g>) -> Expr<'g> {
         match *self {
-            Schedule::Constant => step.like(1.0),
-            Schedule::Cosine { steps, floor } => {
+            RateSchedule::Constant => step.like(1.0),
+            RateSchedule::Cosine { steps, floor } => {
                 let phase = (step * (std::f64::consts::PI / steps as f64)).min(std::f64::consts::PI);
                 floor + (1.0 - floor) * 0.5 * (1.0 + phase.cos())
             }
             // Half a step more, since division by a constant is a product that may fall just short of a whole number.
-            Schedule::Steps { every, factor } => (((step + 0.5) / every as f64).floor() * factor.ln()).exp(),
+            RateSchedule::Steps { every, factor } => (((step + 0.5) / every as f64).floor() * factor.ln()).exp(),
         }
     }
 }
@@ -84,11 +84,11 @@ impl Schedule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Optimiser {
     /// How a gradient becomes a step.
-    pub rule: Rule,
+    pub rule: UpdateRule,
     /// Learning rate η.
     pub rate: f64,
     /// How it changes.
-    pub schedule: Schedule,
+    pub schedule: RateSchedule,
     /// Largest norm of the whole gradient, per replica; longer ones are shortened to it.
     pub clip: Option<f64>,
     /// Decay of an exponential moving average of the weights, kept as `w/average`.
@@ -97,18 +97,18 @@ pub struct Optimiser {
 
 impl Optimiser {
     /// A rule with constant rate, no clipping, no average.
-    pub fn new(rule: Rule, rate: f64) -> Self {
-        Optimiser { rule, rate, schedule: Schedule::Constant, clip: None, average: None }
+    pub fn new(rule: UpdateRule, rate: f64) -> Self {
+        Optimiser { rule, rate, schedule: RateSchedule::Constant, clip: None, average: None }
     }
 
     /// TensorFlow 1's RMSProp with its defaults (ρ = 0.9, ε = 1e-10 inside the root, s₀ = 1): the paper's optimiser.
     pub fn rmsprop_tf(rate: f64) -> Self {
-        Self::new(Rule::RmsPropTf { decay: 0.9, epsilon: 1e-10 }, rate)
+        Self::new(UpdateRule::RmsPropTf { decay: 0.9, epsilon: 1e-10 }, rate)
     }
 
     /// PyTorch's RMSProp with its defaults (ρ = 0.99, ε = 1e-8 outside the root, s₀ = 0).
     pub fn rmsprop_torch(rate: f64) -> Self {
-        Self::new(Rule::RmsPropTorch { decay: 0.99, epsilon: 1e-8 }, rate)
+        Self::new(UpdateRule::RmsPropTorch { decay: 0.99, epsilon: 1e-8 }, rate)
     }
 
     /// Adam with its usual constants.
@@ -118,7 +118,7 @@ impl Optimiser {
 
     /// AdamW with its usual constants.
     pub fn adamw(rate: f64, decay: f64) -> Self {
-        Self::new(Rule::Adam { first: 0.9, second: 0.999, epsilon: 1e-8, decay }, rate)
+        Self::new(UpdateRule::Adam { first: 0.9, second: 0.999, epsilon: 1e-8, decay }, rate)
     }
 
     /// Updates that lower `loss` by changing `parameters`.
@@ -151,7 +151,7 @@ impl Optimiser {
     }
 }
 
-impl Rule {
+impl UpdateRule {
     /// What is subtracted from the parameter.
     fn step<'g>(
         &self,
@@ -162,20 +162,20 @@ impl Rule {
         updates: &mut Updates<'g>,
     ) -> Expr<'g> {
         match *self {
-            Rule::Sgd { momentum: 0.0 } => rate * g,
-            Rule::Sgd { momentum } => {
+            UpdateRule::Sgd { momentum: 0.0 } => rate * g,
+            UpdateRule::Sgd { momentum } => {
                 let v = updates.keep(x, "momentum", 0.0, |old| old * momentum + g);
                 rate * v
             }
-            Rule::RmsPropTf { decay, epsilon } => {
+            UpdateRule::RmsPropTf { decay, epsilon } => {
                 let s = updates.keep(x, "second", 1.0, |old| old * decay + g.square() * (1.0 - decay));
                 rate * g * (s + epsilon).rsqrt()
             }
-            Rule::RmsPropTorch { decay, epsilon } => {
+            UpdateRule::RmsPropTorch { decay, epsilon } => {
                 let s = updates.keep(x, "second", 0.0, |old| old * decay + g.square() * (1.0 - decay));
                 rate * g / (s.sqrt() + epsilon)
             }
-            Rule::Adam { first, second, epsilon, decay } => {
+            UpdateRule::Adam { first, second, epsilon, decay } => {
                 let m = updates.keep(x, "first", 0.0, |old| old * first + g * (1.0 - first));
                 let s = updates.keep(x, "second", 0.0, |old| old * second + g.square() * (1.0 - second));
                 // 1 − βᵗ for t = step + 1, from expm1 because β is close to 1.

@@ -1,10 +1,10 @@
 //! Programs: expressions compiled once and run many times.
 
-use crate::cpu::{self, Clock, Isa};
+use crate::cpu::{self, Isa};
 use crate::device::{Device, DeviceError, Precision};
 use crate::expr::Expr;
 use crate::graph::Graph;
-use crate::inputs::Inputs;
+use crate::inputs::{Clock, Inputs};
 use crate::limits;
 use crate::math::Real;
 use crate::op::Op;
@@ -37,7 +37,7 @@ impl Default for Options {
 }
 
 impl Options {
-    fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         let from_environment = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|&n: &usize| n > 0);
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         if self.threads > 0 { self.threads } else { from_environment().unwrap_or_else(cores) }
@@ -53,8 +53,6 @@ enum Backend<T: Real> {
     Cuda(Box<crate::cuda::Executor<T>>),
 }
 
-/// Bytes of a worker's arena that stay in the second-level cache beside the weights.
-const ARENA: usize = 512 << 10;
 /// Rows of the largest tile that may be asked for.
 const MAX_TILE: usize = 1 << 16;
 
@@ -92,7 +90,10 @@ impl Graph {
         }
         limits::check(self, outputs, updates, options.replicas)?;
         match options.device {
-            Device::Cpu => Ok(Program(Backend::Cpu(Box::new(self.on_cpu(outputs, updates, options)?)))),
+            Device::Cpu => {
+                let bound = cpu::compile(self, outputs, updates, options)?;
+                Ok(Program(Backend::Cpu(Box::new(bound))))
+            }
             #[cfg(feature = "cuda")]
             Device::Cuda(index) => {
                 let executor = crate::cuda::compile(self, outputs, updates, options, index)?;
@@ -108,24 +109,6 @@ impl Graph {
     #[cfg(feature = "cuda")]
     pub fn cuda_source<T: Real>(&self, outputs: &[Expr], updates: &[(Expr, Expr)], options: &Options) -> Vec<String> {
         crate::cuda::source::<T>(self, outputs, updates, options).unwrap_or_else(|why| panic!("cuda_source: {why}"))
-    }
-
-    fn on_cpu<T: Real>(
-        &self,
-        outputs: &[Expr],
-        updates: &[(Expr, Expr)],
-        options: &Options,
-    ) -> Result<cpu::Bound<T>, DeviceError> {
-        let plan = |pitch| cpu::plan(self, outputs, updates, options.replicas, pitch);
-        let mut pitch = if options.tile > 0 { options.tile } else { 64 };
-        let mut best = plan(pitch);
-        while options.tile == 0 && pitch > 16 && best.arena * size_of::<T>() > ARENA {
-            pitch /= 2;
-            best = plan(pitch);
-        }
-        let isa = options.isa.unwrap_or_else(Isa::detect);
-        assert!(Isa::available().contains(&isa), "compile: this machine does not have {isa}");
-        cpu::Bound::new(best, options.replicas, options.threads(), isa)
     }
 }
 

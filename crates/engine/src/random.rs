@@ -73,7 +73,7 @@ impl Draw {
     pub(crate) const fn items(self) -> Option<u32> {
         match self {
             Draw::Permutation(n) | Draw::Epoch(n) => Some(n),
-            _ => None,
+            Draw::Bits | Draw::Uniform | Draw::Normal | Draw::Rademacher | Draw::Integer(_) => None,
         }
     }
 }

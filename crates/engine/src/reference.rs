@@ -34,10 +34,8 @@ pub fn evaluate(outputs: &[Expr], values: &Values, seed: u64, replica: u32, step
             (Op::Input(name, _) | Op::Variable(name), _) => {
                 let value = values.get(&**name).unwrap_or_else(|| panic!("reference: no value for `{name}`"));
                 assert!(value.len() == node.shape.len(), "reference: `{name}` needs {} values", node.shape.len());
-                match node.op {
-                    Op::Input(_, Element::Byte) => value.iter().map(|p| p / 255.0).collect(),
-                    _ => value.clone(),
-                }
+                let bytes = matches!(node.op, Op::Input(_, Element::Byte));
+                value.iter().map(|v| if bytes { v / 255.0 } else { *v }).collect()
             }
             _ => apply(graph, &node, &done),
         };
@@ -79,13 +77,9 @@ fn ravel(index: &[usize], dims: &[usize]) -> usize {
 fn apply(graph: &Graph, node: &Node, done: &[Vec<f64>]) -> Vec<f64> {
     let arg = |k: usize| &done[node.args[k] as usize];
     let shape_of = |k: usize| graph.at(node.args[k]).shape();
-    let dims = axes(&node.shape);
     let len = node.shape.len();
     let lead = usize::from(node.shape.rows.is_some());
-    // Each output entry copied from one entry of the argument, or zero.
-    let moved = |from: &dyn Fn(Vec<usize>) -> Option<usize>| -> Vec<f64> {
-        (0..len).map(|i| from(unravel(i, &dims)).map_or(0.0, |k| arg(0)[k])).collect()
-    };
+    let moved = |from: &dyn Fn(Vec<usize>) -> Option<usize>| moved(&node.shape, arg(0), from);
     match &node.op {
         Op::Fill(bits) => vec![f64::from_bits(*bits); len],
         Op::Table(bits) => bits.iter().map(|&b| f64::from_bits(b)).collect(),
@@ -124,17 +118,10 @@ fn apply(graph: &Graph, node: &Node, done: &[Vec<f64>]) -> Vec<f64> {
                 (inside < from[lead + axis]).then(|| ravel_exact(&index, &from))
             })
         }
-        Op::Concat { axis } => (0..len)
-            .map(|i| {
-                let mut index = unravel(i, &dims);
-                let mut k = 0;
-                while index[lead + axis] >= shape_of(k).dims[*axis] {
-                    index[lead + axis] -= shape_of(k).dims[*axis];
-                    k += 1;
-                }
-                arg(k)[ravel_exact(&index, &axes(&shape_of(k)))]
-            })
-            .collect(),
+        Op::Concat { axis } => {
+            let parts: Vec<(&[f64], Shape)> = (0..node.args.len()).map(|k| (&arg(k)[..], shape_of(k))).collect();
+            concat(&parts, *axis, &node.shape)
+        }
         Op::Sum { axis } => fold(arg(0), &shape_of(0), lead + axis, 0.0, |a, b| a + b),
         Op::Max { axis } => fold(arg(0), &shape_of(0), lead + axis, f64::NEG_INFINITY, maximum),
         Op::SumRows => fold(arg(0), &shape_of(0), 0, 0.0, |a, b| a + b),
@@ -145,14 +132,7 @@ fn apply(graph: &Graph, node: &Node, done: &[Vec<f64>]) -> Vec<f64> {
             let width: usize = shape_of(0).dims[1..].iter().product();
             arg(1).iter().flat_map(|&i| arg(0)[i as usize * width..][..width].iter().copied()).collect()
         }
-        Op::Scatter => {
-            let width = node.shape.dims[1..].iter().product::<usize>();
-            let mut sum = vec![0.0; len];
-            for (k, &i) in arg(0).iter().enumerate() {
-                (0..width).for_each(|j| sum[i as usize * width + j] += arg(1)[k * width + j]);
-            }
-            sum
-        }
+        Op::Scatter => scatter(arg(0), arg(1), &node.shape),
         Op::Im2col(w) => {
             let mut columns = vec![0.0; len];
             windows(w, &shape_of(0), &mut |pixel, column| columns[column] += arg(0)[pixel]);
@@ -170,6 +150,35 @@ fn apply(graph: &Graph, node: &Node, done: &[Vec<f64>]) -> Vec<f64> {
         }
         Op::Input(..) | Op::Variable(_) | Op::Random(..) | Op::Step => unreachable!("leaves are handled above"),
     }
+}
+
+/// Each entry copied from one of the argument, or zero.
+fn moved(shape: &Shape, x: &[f64], from: &dyn Fn(Vec<usize>) -> Option<usize>) -> Vec<f64> {
+    let dims = axes(shape);
+    (0..shape.len()).map(|i| from(unravel(i, &dims)).map_or(0.0, |k| x[k])).collect()
+}
+
+fn concat(parts: &[(&[f64], Shape)], axis: usize, shape: &Shape) -> Vec<f64> {
+    let (dims, along) = (axes(shape), axis + usize::from(shape.rows.is_some()));
+    let entry = |i: usize| {
+        let mut index = unravel(i, &dims);
+        let mut k = 0;
+        while index[along] >= parts[k].1.dims[axis] {
+            index[along] -= parts[k].1.dims[axis];
+            k += 1;
+        }
+        parts[k].0[ravel_exact(&index, &axes(&parts[k].1))]
+    };
+    (0..shape.len()).map(entry).collect()
+}
+
+fn scatter(index: &[f64], values: &[f64], shape: &Shape) -> Vec<f64> {
+    let width = shape.dims[1..].iter().product::<usize>();
+    let mut sum = vec![0.0; shape.len()];
+    for (k, &i) in index.iter().enumerate() {
+        (0..width).for_each(|j| sum[i as usize * width + j] += values[k * width + j]);
+    }
+    sum
 }
 
 fn ravel_exact(index: &[usize], dims: &[usize]) -> usize {

@@ -22,11 +22,15 @@ pub(crate) fn rewrite(graph: &Graph, op: &Op, args: &[Id], shape: &Shape) -> Opt
         Op::Pad { .. } if args[0].shape() == *shape => Some(args[0]),
         Op::Concat { .. } if args.len() == 1 => Some(args[0]),
         Op::Sum { axis } if args[0].shape().dims[*axis] == 1 => Some(args[0].reshape(shape.dims.clone())),
-        Op::Sum { .. } | Op::SumRows => total(op, args[0], shape),
+        Op::Sum { axis } => total(op, Some(*axis), args[0], shape),
+        Op::SumRows => total(op, None, args[0], shape),
         Op::Matmul | Op::Contract => product(op, args[0], args[1], shape),
         Op::Pin if args[0].node().op == Op::Pin => Some(args[0]),
         Op::StopGradient if matches!(args[0].node().op, Op::StopGradient | Op::Fill(_)) => Some(args[0]),
-        _ => None,
+        Op::Slice { .. } | Op::Pad { .. } | Op::Concat { .. } | Op::StopGradient | Op::Pin => None,
+        Op::Max { .. } | Op::MaxRows | Op::Collect | Op::Distribute | Op::Kth(_) => None,
+        Op::Gather | Op::Scatter | Op::Im2col(_) | Op::Col2im(_) => None,
+        Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => None,
     };
     let moved = || moved_fill(op, &args, shape);
     rule.or_else(moved).or_else(|| lifted(op, &args, shape)).map(|e| e.id)
@@ -60,16 +64,16 @@ fn lifted<'g>(op: &Op, args: &[Expr<'g>], shape: &Shape) -> Option<Expr<'g>> {
     let mut sources = Vec::with_capacity(args.len());
     for a in args {
         let node = a.node();
-        match node.op {
-            Op::Broadcast => {
-                let source = a.graph.at(node.args[0]);
-                if small.get_or_insert_with(|| source.shape()) != &source.shape() {
-                    return None;
-                }
-                sources.push(source);
+        if node.op == Op::Broadcast {
+            let source = a.graph.at(node.args[0]);
+            if small.get_or_insert_with(|| source.shape()) != &source.shape() {
+                return None;
             }
-            Op::Fill(_) => sources.push(*a),
-            _ => return None,
+            sources.push(source);
+        } else if matches!(node.op, Op::Fill(_)) {
+            sources.push(*a);
+        } else {
+            return None;
         }
     }
     let small = small?;
@@ -98,10 +102,12 @@ fn unary<'g>(op: Unary, a: Expr<'g>) -> Option<Expr<'g>> {
 /// `(c, x)` if the expression is c·x with a constant c (negation is c = −1).
 fn scaled(e: Expr) -> Option<(f64, Expr)> {
     let node = e.node();
-    match node.op {
-        Op::Unary(Unary::Neg) => Some((-1.0, e.graph.at(node.args[0]))),
-        Op::Binary(Binary::Mul) => e.graph.at(node.args[0]).as_fill().map(|c| (c, e.graph.at(node.args[1]))),
-        _ => None,
+    if node.op == Op::Unary(Unary::Neg) {
+        Some((-1.0, e.graph.at(node.args[0])))
+    } else if node.op == Op::Binary(Binary::Mul) {
+        e.graph.at(node.args[0]).as_fill().map(|c| (c, e.graph.at(node.args[1])))
+    } else {
+        None
     }
 }
 
@@ -147,7 +153,7 @@ fn binary<'g>(op: Binary, a: Expr<'g>, b: Expr<'g>) -> Option<Expr<'g>> {
             _ if ca == Some(1.0) => Some(b.recip()),
             _ => scaled(a).map(|(c, x)| scale(c, x / b)),
         },
-        _ => None,
+        Binary::Min | Binary::Max | Binary::Atan2 | Binary::Less | Binary::LessEqual | Binary::Equal => None,
     }
 }
 
@@ -215,10 +221,10 @@ fn reshape<'g>(a: Expr<'g>, shape: &Shape) -> Option<Expr<'g>> {
         return Some(a);
     }
     let node = a.node();
-    match node.op {
-        Op::Reshape => Some(a.graph.at(node.args[0]).reshape(shape.dims.clone())),
-        _ => scaled(a).map(|(c, x)| scale(c, x.reshape(shape.dims.clone()))),
+    if node.op == Op::Reshape {
+        return Some(a.graph.at(node.args[0]).reshape(shape.dims.clone()));
     }
+    scaled(a).map(|(c, x)| scale(c, x.reshape(shape.dims.clone())))
 }
 
 fn transpose<'g>(a: Expr<'g>, order: &[usize]) -> Option<Expr<'g>> {
@@ -226,15 +232,14 @@ fn transpose<'g>(a: Expr<'g>, order: &[usize]) -> Option<Expr<'g>> {
         return Some(a);
     }
     let node = a.node();
-    match &node.op {
-        Op::Transpose(first) => {
-            let both: Vec<usize> = order.iter().map(|&i| first[i]).collect();
-            Some(a.graph.at(node.args[0]).transpose(&both))
-        }
-        // (aᵀb)ᵀ = bᵀa.
-        Op::Contract if swaps_last_two(order) => Some(a.graph.at(node.args[1]).contract(a.graph.at(node.args[0]))),
-        _ => scaled(a).map(|(c, x)| scale(c, x.transpose(order))),
+    if let Op::Transpose(first) = &node.op {
+        let both: Vec<usize> = order.iter().map(|&i| first[i]).collect();
+        return Some(a.graph.at(node.args[0]).transpose(&both));
     }
+    if node.op == Op::Contract && swaps_last_two(order) {
+        return Some(a.graph.at(node.args[1]).contract(a.graph.at(node.args[0]))); // (aᵀb)ᵀ = bᵀa
+    }
+    scaled(a).map(|(c, x)| scale(c, x.transpose(order)))
 }
 
 fn swaps_last_two(order: &[usize]) -> bool {
@@ -242,13 +247,10 @@ fn swaps_last_two(order: &[usize]) -> bool {
     order[..r - 2].iter().enumerate().all(|(i, &o)| i == o) && order[r - 1] == r - 2
 }
 
-/// Sums of constants, of scaled values, and over axes that were only repeated.
-fn total<'g>(op: &Op, a: Expr<'g>, shape: &Shape) -> Option<Expr<'g>> {
+/// Sums of constants, of scaled values, and over axes (or rows, without an axis) that were only repeated.
+fn total<'g>(op: &Op, axis: Option<usize>, a: Expr<'g>, shape: &Shape) -> Option<Expr<'g>> {
     let own = a.shape();
-    let count = match op {
-        Op::Sum { axis } => own.dims[*axis],
-        _ => own.rows.unwrap_or(1),
-    } as f64;
+    let count = axis.map_or(own.rows.unwrap_or(1), |axis| own.dims[axis]) as f64;
     if let Some(value) = a.as_fill() {
         return Some(a.graph.fill(value * count, shape.clone()));
     }
@@ -261,22 +263,17 @@ fn total<'g>(op: &Op, a: Expr<'g>, shape: &Shape) -> Option<Expr<'g>> {
     }
     let source = a.graph.at(node.args[0]);
     let from = source.shape();
-    let repeated = match op {
-        Op::Sum { axis } => (axis + from.rank()).checked_sub(own.rank()).is_none_or(|i| from.dims[i] == 1),
-        _ => from.rows.is_none(),
+    // The axis among those before the broadcast, if it was there.
+    let before = axis.and_then(|axis| (axis + from.rank()).checked_sub(own.rank()));
+    let repeated = match axis {
+        Some(_) => before.is_none_or(|i| from.dims[i] == 1),
+        None => from.rows.is_none(),
     };
     repeated.then(|| {
-        let dims = match op {
-            Op::Sum { axis } => {
-                let lead = own.rank() - from.rank();
-                let mut dims = from.dims.clone();
-                if *axis >= lead {
-                    dims.remove(axis - lead);
-                }
-                dims
-            }
-            _ => from.dims.clone(),
-        };
+        let mut dims = from.dims.clone();
+        if let Some(i) = before {
+            dims.remove(i);
+        }
         scale(count, source.reshape(dims).broadcast(shape))
     })
 }

@@ -86,10 +86,7 @@ impl<T: Real> Value<T> {
 
     /// The values of one replica, if they are known to be those of all.
     pub fn shared(&self) -> Option<&[T]> {
-        match &self.content {
-            Content::Shared { one, .. } => Some(one),
-            _ => None,
-        }
+        if let Content::Shared { one, .. } = &self.content { Some(one) } else { None }
     }
 
     /// The values of all replicas, copied here if they are elsewhere.

@@ -1,7 +1,7 @@
 //! Optimisers against their recursions written out, schedules, clipping, averages; and the laws of initialisers.
 
 use minvel_engine::init::Init;
-use minvel_engine::optim::{Optimiser, Rule, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule, UpdateRule};
 use minvel_engine::random::Key;
 use minvel_engine::reference::{Values, evaluate};
 use minvel_engine::{Clock, Graph, Options, State};
@@ -38,7 +38,7 @@ fn gradients() -> Vec<f64> {
 }
 
 /// The rule follows a recursion `(t, g, θ) → θ` from θ = 0.3, to `ulps` rounding errors a step.
-fn follows(rule: Rule, ulps: f64, mut recursion: impl FnMut(i32, f64, f64) -> f64) {
+fn follows(rule: UpdateRule, ulps: f64, mut recursion: impl FnMut(i32, f64, f64) -> f64) {
     let (rate, start) = (0.01, 0.3);
     let mut theta = start;
     let path = path(Optimiser::new(rule, rate), start, &gradients());
@@ -66,18 +66,18 @@ fn fact_54_rmsprop_of_tensorflow_gives_its_known_numbers() {
 #[test]
 fn rules_follow_their_recursions() {
     let (mut s, decay, epsilon) = (1.0, 0.9, 1e-10);
-    follows(Rule::RmsPropTf { decay, epsilon }, 4.0, |_, g, _| {
+    follows(UpdateRule::RmsPropTf { decay, epsilon }, 4.0, |_, g, _| {
         s = decay * s + (1.0 - decay) * g * g;
         g / f64::sqrt(s + epsilon)
     });
     let (mut s, decay, epsilon) = (0.0, 0.99, 1e-8);
-    follows(Rule::RmsPropTorch { decay, epsilon }, 4.0, |_, g, _| {
+    follows(UpdateRule::RmsPropTorch { decay, epsilon }, 4.0, |_, g, _| {
         s = decay * s + (1.0 - decay) * g * g;
         g / (f64::sqrt(s) + epsilon)
     });
-    follows(Rule::Sgd { momentum: 0.0 }, 4.0, |_, g, _| g);
+    follows(UpdateRule::Sgd { momentum: 0.0 }, 4.0, |_, g, _| g);
     let mut v = 0.0;
-    follows(Rule::Sgd { momentum: 0.9 }, 4.0, |_, g, _| {
+    follows(UpdateRule::Sgd { momentum: 0.9 }, 4.0, |_, g, _| {
         v = 0.9 * v + g;
         v
     });
@@ -86,7 +86,7 @@ fn rules_follow_their_recursions() {
         let (mut m, mut s) = (0.0, 0.0);
         // The recursion subtracts βᵗ from 1, which is wrong by up to 1/(1 − β₂) rounding errors; a step is rate·1.
         let ulps = 4.0 + 0.01 / (1.0 - second);
-        follows(Rule::Adam { first, second, epsilon, decay }, ulps, |t, g, theta| {
+        follows(UpdateRule::Adam { first, second, epsilon, decay }, ulps, |t, g, theta| {
             m = first * m + (1.0 - first) * g;
             s = second * s + (1.0 - second) * g * g;
             let (m_hat, s_hat) = (m / (1.0 - first.powi(t)), s / (1.0 - second.powi(t)));
@@ -99,7 +99,7 @@ fn rules_follow_their_recursions() {
 #[should_panic(expected = "RmsPropTorch")]
 fn the_two_forms_of_rmsprop_are_told_apart() {
     let mut s = 1.0;
-    follows(Rule::RmsPropTorch { decay: 0.9, epsilon: 1e-10 }, 4.0, |_, g, _| {
+    follows(UpdateRule::RmsPropTorch { decay: 0.9, epsilon: 1e-10 }, 4.0, |_, g, _| {
         s = 0.9 * s + 0.1 * g * g;
         g / f64::sqrt(s + 1e-10)
     });
@@ -107,9 +107,9 @@ fn the_two_forms_of_rmsprop_are_told_apart() {
 
 #[test]
 fn the_usual_constants_are_those_of_the_papers() {
-    assert_eq!(Optimiser::rmsprop_tf(1.0).rule, Rule::RmsPropTf { decay: 0.9, epsilon: 1e-10 });
-    assert_eq!(Optimiser::rmsprop_torch(1.0).rule, Rule::RmsPropTorch { decay: 0.99, epsilon: 1e-8 });
-    let adam = |decay| Rule::Adam { first: 0.9, second: 0.999, epsilon: 1e-8, decay };
+    assert_eq!(Optimiser::rmsprop_tf(1.0).rule, UpdateRule::RmsPropTf { decay: 0.9, epsilon: 1e-10 });
+    assert_eq!(Optimiser::rmsprop_torch(1.0).rule, UpdateRule::RmsPropTorch { decay: 0.99, epsilon: 1e-8 });
+    let adam = |decay| UpdateRule::Adam { first: 0.9, second: 0.999, epsilon: 1e-8, decay };
     assert_eq!((Optimiser::adam(1.0).rule, Optimiser::adamw(1.0, 0.1).rule), (adam(0.0), adam(0.1)));
 }
 
@@ -118,7 +118,7 @@ fn clipping_shortens_the_whole_gradient_of_one_replica_and_leaves_the_other() {
     let g = Graph::new();
     let (a, b) = (g.variable("a", [2]), g.variable_rows("b", 2, [1]));
     let (da, db) = (g.input("da", [2]), g.input_rows("db", 2, [1]));
-    let optimiser = Optimiser { clip: Some(1.0), ..Optimiser::new(Rule::Sgd { momentum: 0.9 }, 1.0) };
+    let optimiser = Optimiser { clip: Some(1.0), ..Optimiser::new(UpdateRule::Sgd { momentum: 0.9 }, 1.0) };
     let updates = optimiser.descend(&[da, db], &[a, b]);
     let mut program = g.compile::<f64>(&[], &updates.updates, &Options { replicas: 2, ..Options::default() });
     let mut state = State::new(2);
@@ -135,13 +135,13 @@ fn clipping_shortens_the_whole_gradient_of_one_replica_and_leaves_the_other() {
 #[test]
 fn schedules_take_their_values_and_scale_the_steps() {
     let (steps, floor) = (100, 0.1);
-    let cosine = Schedule::Cosine { steps, floor };
-    let decay = Schedule::Steps { every: 10, factor: 0.5 };
+    let cosine = RateSchedule::Cosine { steps, floor };
+    let decay = RateSchedule::Steps { every: 10, factor: 0.5 };
     let known =
         |t: u32| floor + (1.0 - floor) * 0.5 * (1.0 + (std::f64::consts::PI * f64::from(t.min(steps)) / 100.0).cos());
     for t in [0, 1, 9, 10, 25, 50, 99, 100, 1000] {
         let expected = [1.0, known(t), 0.5f64.powi(t as i32 / 10)];
-        for (schedule, expected) in [Schedule::Constant, cosine, decay].into_iter().zip(expected) {
+        for (schedule, expected) in [RateSchedule::Constant, cosine, decay].into_iter().zip(expected) {
             let g = Graph::new();
             let got = evaluate(&[schedule.at(g.step())], &Values::new(), 0, 0, t)[0][0];
             // e^(k·ln ½) turns each rounding error of the exponent into |k·ln ½| of them.
@@ -152,7 +152,7 @@ fn schedules_take_their_values_and_scale_the_steps() {
     assert!(
         within_ulps(known(0), 1.0, 1.0) && within_ulps(known(100), floor, 4.0) && within_ulps(known(50), 0.55, 4.0)
     );
-    let scheduled = Optimiser { schedule: decay, ..Optimiser::new(Rule::Sgd { momentum: 0.0 }, 1.0) };
+    let scheduled = Optimiser { schedule: decay, ..Optimiser::new(UpdateRule::Sgd { momentum: 0.0 }, 1.0) };
     let walked = path(scheduled, 0.0, &[1.0; 25]);
     assert!(within_ulps(walked[24], -(10.0 + 5.0 + 1.25), 25.0), "{}", walked[24]);
 }
@@ -162,7 +162,7 @@ fn schedules_take_their_values_and_scale_the_steps() {
 fn steps_of_a_schedule_come_on_time_for_every_period() {
     for every in 1..=200 {
         let g = Graph::new();
-        let factor = Schedule::Steps { every, factor: 0.5 }.at(g.step());
+        let factor = RateSchedule::Steps { every, factor: 0.5 }.at(g.step());
         let mut single = g.compile::<f32>(&[factor], &[], &Options::default());
         for (step, expected) in [(every - 1, 1.0), (every, 0.5), (3 * every - 1, 0.25), (3 * every, 0.125)] {
             single.run(&mut State::new(1), &[], Clock { seed: 0, step });
@@ -177,7 +177,7 @@ fn steps_of_a_schedule_come_on_time_for_every_period() {
 fn the_average_starts_at_the_parameter_and_follows_it() {
     let g = Graph::new();
     let theta = g.variable("θ", [2]);
-    let optimiser = Optimiser { average: Some(0.75), ..Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.25) };
+    let optimiser = Optimiser { average: Some(0.75), ..Optimiser::new(UpdateRule::Sgd { momentum: 0.0 }, 0.25) };
     let updates = optimiser.minimise(theta.square().sum(0), &[theta]);
     let mut program = g.compile::<f64>(&[], &updates.updates, &Options::default());
     let (mut state, mut theta, mut average) = (State::new(1), [1.0, -4.0], [1.0, -4.0]);

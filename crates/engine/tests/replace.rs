@@ -1,6 +1,6 @@
 //! Substitution: `replace` gives what building anew from the other values would give.
 
-use minvel_engine::optim::{Optimiser, Rule};
+use minvel_engine::optim::{Optimiser, UpdateRule};
 use minvel_engine::{Clock, Draw, Expr, Graph, Options, State, grad, replace};
 
 fn run(outputs: &[Expr], state: &State<f64>, inputs: &[(&str, &[f64])]) -> Vec<Vec<f64>> {
@@ -93,7 +93,7 @@ fn a_step_of_two_updates_is_two_programs_one_after_the_other() {
     let g = Graph::new();
     let x = g.input_rows("x", ROWS, [3]);
     let (w, b) = (g.variable("w", [3, 2]), g.variable("b", [2]));
-    let descent = Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.1);
+    let descent = Optimiser::new(UpdateRule::Sgd { momentum: 0.0 }, 0.1);
     let first = descent.minimise(value(x, w, b).mean_rows(), &[w]);
     let loss = value(x, w, b).square().mean_rows();
     // The new w was made with the help of b, which is no part of the second loss.

@@ -10,7 +10,7 @@ use minvel::network::Parameter;
 use minvel::objective::MinimumVelocity;
 use minvel::train::{Context, Learner};
 use minvel_engine::init::Init;
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Draw, Expr};
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Energy for Parabola {
 fn main() -> Result<(), minvel::Error> {
     let quick = std::env::args().any(|a| a == "--quick");
     let (deviation, steps) = (2.0, if quick { 400 } else { 3000 });
-    let optimiser = Optimiser { schedule: Schedule::Cosine { steps, floor: 0.0 }, ..Optimiser::adam(1e-2) };
+    let optimiser = Optimiser { schedule: RateSchedule::Cosine { steps, floor: 0.0 }, ..Optimiser::adam(1e-2) };
     let mut learner = Learner::of(&Parabola, &MinimumVelocity::new(Langevin, 1e-3))
         .drawn(|g, rows| deviation * g.random_rows(Draw::Normal, 0, rows, [1])) // fresh at every step
         .batch(500)

@@ -9,7 +9,7 @@ use minvel::flow::{FlowForm, RiemannianLangevin};
 use minvel::network::{Activation, Features};
 use minvel::objective::MinimumVelocity;
 use minvel::train::{Context, Learner};
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Clock, Graph, Options};
 
 fn main() -> Result<(), minvel::Error> {
@@ -20,7 +20,7 @@ fn main() -> Result<(), minvel::Error> {
 
     let model = Mlp::new("psi", Features::of(sphere.clone()), &[64, 64], Activation::Tanh);
     let flow = RiemannianLangevin { manifold: sphere.clone(), form: FlowForm::Geodesic };
-    let schedule = Schedule::Cosine { steps, floor: 0.0 };
+    let schedule = RateSchedule::Cosine { steps, floor: 0.0 };
     let mut learner = Learner::of(&model, &MinimumVelocity::new(flow, 1e-4))
         .fresh(&truth)
         .batch(1000)

@@ -5,7 +5,7 @@ use minvel::Manifold;
 use minvel::flow::{FlowForm, Law, Noise, RiemannianLangevin};
 use minvel::manifold::{Grid, Metric};
 use minvel::objective::{MinimumVelocity, Objective};
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Draw, Expr, Graph, Options, Shape, State};
 use std::fmt;
 
@@ -96,7 +96,7 @@ fn main() {
     let flow = RiemannianLangevin::new(HalfLine, FlowForm::Geodesic);
     let loss = MinimumVelocity::new(flow, 1e-4).loss(&energy, data.into(), Noise::drawn(Law::Gaussian, 1));
 
-    let schedule = Schedule::Cosine { steps, floor: 0.0 };
+    let schedule = RateSchedule::Cosine { steps, floor: 0.0 };
     let updates = Optimiser { schedule, ..Optimiser::adam(2e-2) }.minimise(loss, &[m, a]);
     let mut program = g.compile::<f32>(&[loss], &updates.updates, &Options::default());
     let mut state = State::new(1);

@@ -8,7 +8,7 @@ use minvel::network::Parameter;
 use minvel::objective::MinimumVelocity;
 use minvel::train::{Context, Learner};
 use minvel_engine::init::Init;
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Draw, Expr, Graph, Options};
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ fn main() -> Result<(), minvel::Error> {
 
     // Stein's flow: the data are moved by what all of them say, through a kernel.
     let objective = MinimumVelocity::new(Stein::default(), 1e-3);
-    let schedule = Schedule::Cosine { steps, floor: 0.0 };
+    let schedule = RateSchedule::Cosine { steps, floor: 0.0 };
     let mut learner = Learner::of(&DoubleWell, &objective)
         .drawn(|g, rows| {
             let right = g.random_rows(Draw::Uniform, 0, rows, [1]).less(0.6);

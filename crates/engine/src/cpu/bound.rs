@@ -3,11 +3,11 @@
 #![allow(unsafe_code)] // a run is given addresses
 
 use super::isa::Isa;
-use super::memory::filled;
 use super::plan::Plan;
-use super::run::{Clock, Executor, External, Externals};
+use super::run::{Executor, External, Externals};
 use crate::device::DeviceError;
-use crate::inputs::{Inputs, Named};
+use crate::inputs::{Clock, Inputs, Named};
+use crate::limits::filled;
 use crate::math::Real;
 use crate::state::State;
 

@@ -24,6 +24,11 @@ impl fmt::Display for Plan {
     }
 }
 
+/// An instruction as it is.
+fn debug(instr: &Instr, f: &mut fmt::Formatter) -> fmt::Result {
+    f.write_str(&format!("{instr:?}"))
+}
+
 impl fmt::Display for Instr {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -77,10 +82,14 @@ impl fmt::Display for Instr {
                     c.b.buffer
                 )
             }
-            other => {
-                let text = format!("{other:?}");
-                f.write_str(&text)
+            Instr::Contractions { .. } | Instr::Load { .. } | Instr::Save { .. } | Instr::Random { .. } => {
+                debug(self, f)
             }
+            Instr::Fill { .. } | Instr::FillLanes { .. } | Instr::Copy { .. } => debug(self, f),
+            Instr::Im2col { .. } | Instr::Col2im { .. } | Instr::Gather { .. } | Instr::Scatter { .. } => {
+                debug(self, f)
+            }
+            Instr::Collect { .. } | Instr::Kth { .. } => debug(self, f),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Matrix products inside a row tile, where the data rows are the lanes and weights are scalars.
 //!
-//! **Statement** `lanes`: C[j][l] = init[j] + Σᵢ w[i,j] · a[i][l];
+//! **Statement** `lanes`: C[j][l] = start[j] + Σᵢ w[i,j] · a[i][l];
 //! `rows`: C[i][j] += scale · Σₗ a[i][l] · b[j][l].
 //! **Conventions** Every output is one chain of fused multiply-adds in the order of the sum, so its
 //! bits depend neither on the instruction set nor on how lanes or columns are split.
-//! `lanes` starts the chain at `init`; `rows` starts it at zero and adds it to C once.
+//! `lanes` starts the chain at `start`; `rows` starts it at zero and adds it to C once.
 //! **Checked by** the tests below, against a double-precision triple loop.
 #![allow(unsafe_code)] // raw pointers: tiles of one buffer are read and written side by side
 
@@ -14,7 +14,7 @@ use crate::math::Real;
 
 /// Where the sums of [`lanes`] start.
 #[derive(Clone, Copy, Debug)]
-pub enum Init<T> {
+pub enum Start<T> {
     /// From zero.
     Zero,
     /// From what C holds.
@@ -38,7 +38,7 @@ struct Job<T> {
     a_stride: usize,
     c: *mut T,
     c_stride: usize,
-    init: Init<T>,
+    start: Start<T>,
     /// Add the finished sum, times this, to C instead of replacing it.
     add: Option<T>,
 }
@@ -52,7 +52,7 @@ const PANEL: usize = 64;
 /// Most columns for which [`rows`] may exchange the roles of its operands.
 const THIN: usize = 16;
 
-/// C[j][l] = init + Σ_{i<k} w[i·w_sk + j·w_sn] · a[i·a_stride + l] for j < n, l < t.
+/// C[j][l] = start + Σ_{i<k} w[i·w_sk + j·w_sn] · a[i·a_stride + l] for j < n, l < t.
 ///
 /// Fastest when `t` is a multiple of 16 and the rows of `a` and `c` start on 64-byte boundaries.
 ///
@@ -71,10 +71,10 @@ pub unsafe fn lanes<T: Real>(
     a_stride: usize,
     c: *mut T,
     c_stride: usize,
-    init: Init<T>,
+    start: Start<T>,
 ) {
     let (turn, a) = (None, a.cast_mut()); // without a turn, `a` is only read
-    let job = Job { n, k, t, w, w_sk, w_sn, turn, a, a_stride, c, c_stride, init, add: None };
+    let job = Job { n, k, t, w, w_sk, w_sn, turn, a, a_stride, c, c_stride, start, add: None };
     // SAFETY: the caller's contract.
     unsafe { run(isa, &job) }
 }
@@ -111,8 +111,8 @@ pub unsafe fn rows<T: Real>(
     // In multiply-adds of 16 lanes, a transposed value costs about a third of one.
     let cost = |lanes: usize, scalars: usize| lanes.div_ceil(16) * scalars * 3 + lanes;
     let job = |n, t, w, w_sn, turn, c, c_stride, add| {
-        let (a, a_stride, init) = (panel, PANEL, Init::Zero);
-        Job { n, k: len, t, w, w_sk: 1, w_sn, turn, a, a_stride, c, c_stride, init, add }
+        let (a, a_stride, start) = (panel, PANEL, Start::Zero);
+        Job { n, k: len, t, w, w_sk: 1, w_sn, turn, a, a_stride, c, c_stride, start, add }
     };
     if n <= THIN && cost(m, n) < cost(n, m) {
         let sums = thin.as_mut_ptr();
@@ -192,7 +192,7 @@ unsafe fn product<V: Vector>(job: &Job<V::T>) {
         if i == job.k {
             return;
         }
-        slice.init = Init::Accumulate;
+        slice.start = Start::Accumulate;
     }
 }
 
@@ -278,16 +278,16 @@ unsafe fn tile<V: Vector, const RV: usize, const NB: usize, const PART: bool>(jo
         let c = job.c.add(j * job.c_stride + l);
         let at = |q: usize, r: usize| c.add(q * job.c_stride + r * V::LANES);
         let mut sum = [[V::splat(V::T::ZERO); RV]; NB];
-        match job.init {
-            Init::Zero => {}
-            Init::Accumulate => {
+        match job.start {
+            Start::Zero => {}
+            Start::Accumulate => {
                 for q in 0..NB {
                     for r in 0..RV {
                         sum[q][r] = load(at(q, r));
                     }
                 }
             }
-            Init::Bias(bias, stride) => {
+            Start::Bias(bias, stride) => {
                 for q in 0..NB {
                     sum[q] = [V::splat(*bias.add((j + q) * stride)); RV];
                 }

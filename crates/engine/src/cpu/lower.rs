@@ -4,11 +4,11 @@
 //! then the values without rows that depend on it, then rows again. Stages are numbered: odd ones are rows.
 
 use super::plan::*;
-use super::views::{View, views};
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
 use crate::inputs::Named;
 use crate::op::{Binary, Element, Op};
+use crate::plan::{View, live, space, views};
 use crate::shape::Shape;
 use std::collections::{BTreeMap, HashMap};
 
@@ -50,7 +50,7 @@ pub(crate) fn plan(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], re
     let nodes = graph.nodes().clone();
     let outputs: Vec<Id> = outputs.iter().map(|e| e.id).collect();
     let updates: Vec<(Id, Id)> = updates.iter().map(|(v, e)| (v.id, e.id)).collect();
-    let live = live(&nodes, outputs.iter().chain(updates.iter().flat_map(|(v, e)| [v, e])));
+    let live = live(&nodes, outputs.iter().copied().chain(updates.iter().flat_map(|&(v, e)| [v, e])));
     let views = views(graph, &live);
     let runs_in = stages(&nodes, &live);
     let mut lowering = Lowering {
@@ -86,20 +86,20 @@ pub(crate) fn plan(graph: &Graph, outputs: &[Expr], updates: &[(Expr, Expr)], re
     lowering.plan
 }
 
-fn live<'a>(nodes: &[Node], roots: impl Iterator<Item = &'a Id>) -> Vec<bool> {
-    let mut live = vec![false; nodes.len()];
-    roots.for_each(|&id| live[id as usize] = true);
-    for id in (0..nodes.len()).rev() {
-        if live[id] {
-            nodes[id].args.iter().for_each(|&a| live[a as usize] = true);
-        }
-    }
-    live
-}
-
 /// True for operations that turn a row value into one without rows, tile by tile.
 fn reduces_rows(op: &Op) -> bool {
     matches!(op, Op::SumRows | Op::MaxRows | Op::Contract)
+}
+
+/// What a sum or maximum over features starts from.
+fn fold_start(op: &Op) -> Option<f64> {
+    if matches!(op, Op::Sum { .. }) {
+        Some(0.0)
+    } else if matches!(op, Op::Max { .. }) {
+        Some(f64::NEG_INFINITY)
+    } else {
+        None
+    }
 }
 
 /// The stage each node runs in: even stages have no rows; a value is ready for the stages after its own.
@@ -131,11 +131,8 @@ impl Lowering<'_> {
     /// A live node with a buffer and an instruction of its own.
     fn is_computed(&self, id: Id) -> bool {
         let node = self.node(id);
-        let leaf = match node.op {
-            Op::Input(..) | Op::Variable(_) => node.shape.rows.is_none(),
-            Op::Fill(_) | Op::Table(_) | Op::Step => true,
-            _ => false,
-        };
+        let leaf = matches!(node.op, Op::Fill(_) | Op::Table(_) | Op::Step)
+            || (matches!(node.op, Op::Input(..) | Op::Variable(_)) && node.shape.rows.is_none());
         self.live[id as usize] && self.root(id) == id && !leaf && !self.is_absorbed(id)
     }
 
@@ -280,7 +277,12 @@ impl Lowering<'_> {
                     self.plan.step = Some(self.plan.buffers[buffer].base);
                     buffer
                 }
-                _ => continue,
+                Op::Random(..) => continue, // drawn
+                Op::Unary(_) | Op::Binary(_) | Op::Select | Op::StopGradient | Op::Pin => continue,
+                Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } => continue,
+                Op::Pad { .. } | Op::Concat { .. } | Op::Collect | Op::Distribute => continue,
+                Op::Sum { .. } | Op::Max { .. } | Op::SumRows | Op::MaxRows | Op::Kth(_) => continue,
+                Op::Matmul | Op::Contract | Op::Gather | Op::Scatter | Op::Im2col(_) | Op::Col2im(_) => continue,
             };
             let places = if shape.rows.is_some() && !matches!(self.node(id).op, Op::Fill(_)) {
                 &mut self.sources
@@ -322,10 +324,9 @@ impl Lowering<'_> {
 
     fn slot_of(&self, variable: Id) -> usize {
         let buffer = self.sources.get(&variable).or_else(|| self.homes.get(&variable));
-        match self.plan.buffers[*buffer.expect("variables have buffers")].home {
-            Home::Variable(slot) => slot,
-            _ => unreachable!("only variables are updated"),
-        }
+        let home = self.plan.buffers[*buffer.expect("variables have buffers")].home;
+        let Home::Variable(slot) = home else { unreachable!("only variables are updated") };
+        slot
     }
 
     /// The buffer of a value without rows.
@@ -395,33 +396,3 @@ impl Lowering<'_> {
 
 /// Groups of nodes that run together: depth, then nodes in order.
 type Levels = BTreeMap<usize, Vec<Id>>;
-
-/// Feature axes longer than one: the index space of a chain.
-fn space(dims: &[usize]) -> Vec<usize> {
-    dims.iter().copied().filter(|&d| d != 1).collect()
-}
-
-/// Non-overlapping places for buffers that live over closed intervals of instructions: first fit.
-pub(crate) fn pack(mut intervals: Vec<(usize, usize, usize, usize)>) -> (HashMap<usize, usize>, usize) {
-    // (first use, last use, length, buffer); larger ones first at equal start keeps the arena tight.
-    intervals.sort_by_key(|&(start, _, len, _)| (start, std::cmp::Reverse(len)));
-    let mut placed: Vec<(usize, usize, usize, usize)> = vec![]; // (offset, end, first, last)
-    let mut offsets = HashMap::new();
-    let mut total = 0;
-    for (first, last, len, buffer) in intervals {
-        let mut taken: Vec<(usize, usize)> =
-            placed.iter().filter(|p| p.2 <= last && first <= p.3).map(|p| (p.0, p.1)).collect();
-        taken.sort_unstable();
-        let mut at = 0;
-        for (start, end) in taken {
-            if at + len <= start {
-                break;
-            }
-            at = at.max(end);
-        }
-        placed.push((at, at + len, first, last));
-        offsets.insert(buffer, at);
-        total = total.max(at + len);
-    }
-    (offsets, total)
-}

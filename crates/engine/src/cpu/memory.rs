@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // a slice over an over-aligned allocation
 
 use crate::device::DeviceError;
+use crate::limits::filled;
 use crate::math::Real;
 use std::ops::{Deref, DerefMut};
 
@@ -24,14 +25,6 @@ impl<T: Real> Aligned<T> {
         let lines = filled(Line([0; 64]), bytes.div_ceil(64))?;
         Ok(Aligned { lines, len, kind: std::marker::PhantomData })
     }
-}
-
-/// A vector of equal entries, or an error if there is no memory for it.
-pub(crate) fn filled<V: Clone>(value: V, len: usize) -> Result<Vec<V>, DeviceError> {
-    let mut values = vec![];
-    values.try_reserve_exact(len).map_err(|_| DeviceError::no_room(len.checked_mul(size_of::<V>())))?;
-    values.resize(len, value);
-    Ok(values)
 }
 
 impl<T> Aligned<T> {

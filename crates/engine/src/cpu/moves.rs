@@ -23,13 +23,8 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
             }
             Instr::Save { from, to } => {
                 let features: usize = from.dims.iter().product();
-                let source = place.resolve(worker, from.at) as *const T;
                 let to = place.resolve(worker, *to).add(place.first_row * features);
-                each_offset(&from.dims, &from.strides, |f, offset| {
-                    for l in 0..place.valid() {
-                        *to.add(l * features + f) = *source.add(offset + l * from.lane);
-                    }
-                });
+                by_rows(place.resolve(worker, from.at), from, to, place.valid());
             }
             Instr::Random { draw, stream, features, rows, to, stride } => {
                 let to = place.resolve(worker, *to);
@@ -54,32 +49,13 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
                 }
             }
             Instr::Copy { from, to, lanes } => copy(from, to, *lanes, worker, place),
-            Instr::Im2col { window, image, from, to, strides: [from_stride, to_stride], rowed } => {
-                let (from, to) = (place.resolve(worker, *from) as *const T, place.resolve(worker, *to));
-                let lanes = if *rowed { place.lanes() } else { 1 };
-                windows(window, *image, |pixel, column| {
-                    let to = std::slice::from_raw_parts_mut(to.add(column * to_stride), lanes);
-                    match pixel {
-                        Some(pixel) => {
-                            to.copy_from_slice(std::slice::from_raw_parts(from.add(pixel * from_stride), lanes))
-                        }
-                        None => to.fill(T::ZERO),
-                    }
-                });
+            Instr::Im2col { window, image, from, to, strides, rowed } => {
+                let (from, to) = (place.resolve(worker, *from), place.resolve(worker, *to));
+                im2col(window, *image, from, to, *strides, if *rowed { place.lanes() } else { 1 });
             }
-            Instr::Col2im { window, image, from, to, strides: [from_stride, to_stride], rowed } => {
-                let (from, to) = (place.resolve(worker, *from) as *const T, place.resolve(worker, *to));
-                let lanes = if *rowed { place.lanes() } else { 1 };
-                for pixel in 0..image.iter().product() {
-                    std::slice::from_raw_parts_mut(to.add(pixel * to_stride), lanes).fill(T::ZERO);
-                }
-                windows(window, *image, |pixel, column| {
-                    if let Some(pixel) = pixel {
-                        for l in 0..lanes {
-                            *to.add(pixel * to_stride + l) += *from.add(column * from_stride + l);
-                        }
-                    }
-                });
+            Instr::Col2im { window, image, from, to, strides, rowed } => {
+                let (from, to) = (place.resolve(worker, *from), place.resolve(worker, *to));
+                col2im(window, *image, from, to, *strides, if *rowed { place.lanes() } else { 1 });
             }
             Instr::Gather { table, len, width, index, to, stride, rowed } => {
                 gather(*table, *len, *width, index, *to, *stride, *rowed, worker, place);
@@ -88,14 +64,8 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
                 scatter(*to, *len, *width, index, values, *rows, worker, place);
             }
             Instr::Collect { from, to, rows } => {
-                let features: usize = from.dims.iter().product();
                 let to = place.resolve(worker, *to);
-                let source = place.resolve(worker, from.at) as *const T;
-                each_offset(&from.dims, &from.strides, |f, offset| {
-                    for row in 0..*rows {
-                        *to.add(row * features + f) = *source.add(offset + row * from.lane);
-                    }
-                });
+                by_rows(place.resolve(worker, from.at), from, to, *rows);
             }
             Instr::Kth { k, len, from, copy, to } => {
                 let (source, copy) = (place.resolve(worker, from.at) as *const T, place.resolve(worker, *copy));
@@ -109,6 +79,65 @@ pub(crate) unsafe fn run<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: 
             }
         }
     }
+}
+
+/// A value with a lane for each row, written row by row.
+///
+/// # Safety
+/// `from`, laid out as `array`, has so many lanes, and `to` room for them.
+unsafe fn by_rows<T: Real>(from: *const T, array: &Array, to: *mut T, rows: usize) {
+    let features: usize = array.dims.iter().product();
+    each_offset(&array.dims, &array.strides, |f, offset| {
+        for row in 0..rows {
+            // SAFETY: the contract of this function.
+            unsafe { *to.add(row * features + f) = *from.add(offset + row * array.lane) };
+        }
+    });
+}
+
+/// # Safety
+/// `from` has all pixels of the image and `to` all entries of its windows, `strides` apart, each with so many lanes.
+unsafe fn im2col<T: Real>(
+    w: &Window,
+    image: [usize; 3],
+    from: *const T,
+    to: *mut T,
+    strides: [usize; 2],
+    lanes: usize,
+) {
+    windows(w, image, |pixel, column| {
+        // SAFETY: the contract of this function.
+        unsafe {
+            let to = std::slice::from_raw_parts_mut(to.add(column * strides[1]), lanes);
+            match pixel {
+                Some(pixel) => to.copy_from_slice(std::slice::from_raw_parts(from.add(pixel * strides[0]), lanes)),
+                None => to.fill(T::ZERO),
+            }
+        }
+    });
+}
+
+/// # Safety
+/// `from` has all entries of the image's windows and `to` all its pixels, `strides` apart, each with so many lanes.
+unsafe fn col2im<T: Real>(
+    w: &Window,
+    image: [usize; 3],
+    from: *const T,
+    to: *mut T,
+    strides: [usize; 2],
+    lanes: usize,
+) {
+    for pixel in 0..image.iter().product() {
+        // SAFETY: the contract of this function.
+        unsafe { std::slice::from_raw_parts_mut(to.add(pixel * strides[1]), lanes).fill(T::ZERO) };
+    }
+    windows(w, image, |pixel, column| {
+        let Some(pixel) = pixel else { return };
+        for l in 0..lanes {
+            // SAFETY: the contract of this function.
+            unsafe { *to.add(pixel * strides[1] + l) += *from.add(column * strides[0] + l) };
+        }
+    });
 }
 
 /// Calls `visit(position, offset)` for every entry of a strided array, in row-major order.

@@ -204,6 +204,9 @@ pub(crate) enum Instr {
     Kth { k: usize, len: usize, from: Array, copy: Ptr, to: Ptr },
 }
 
+/// Work of instructions that are rare in stages without rows, and not cheap.
+const RARE: usize = usize::MAX / (1 << 20);
+
 impl Instr {
     /// About how many elements are touched: to decide whether a stage is worth sharing.
     pub fn work(&self) -> usize {
@@ -219,7 +222,9 @@ impl Instr {
             Instr::Fill { len, .. } => len / 8,
             Instr::Random { features, .. } => *features,
             Instr::Copy { from, .. } | Instr::Save { from, .. } => from.dims.iter().product(),
-            _ => usize::MAX / (1 << 20), // rare, and not cheap
+            Instr::Contraction(_) | Instr::Contractions { .. } | Instr::Load { .. } | Instr::FillLanes { .. } => RARE,
+            Instr::Im2col { .. } | Instr::Col2im { .. } | Instr::Gather { .. } | Instr::Scatter { .. } => RARE,
+            Instr::Collect { .. } | Instr::Kth { .. } => RARE,
         }
     }
 

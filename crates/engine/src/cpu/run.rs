@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // tasks of one stage write disjoint parts of shared memory through raw pointers
 
 use super::chain::{Arg, BLOCK};
-use super::gemm::{self, Init};
+use super::gemm::{self, Start};
 use super::isa::Isa;
 use super::memory::Aligned;
 use super::moves;
@@ -10,6 +10,7 @@ use super::plan::*;
 use super::team::Team;
 use super::tiling::{LANES, Tiling};
 use crate::device::{BadIndex, DeviceError};
+use crate::inputs::Clock;
 use crate::math::Real;
 use crate::random::Key;
 use std::ops::Range;
@@ -76,15 +77,6 @@ pub(crate) struct Place<'a, T> {
     pub first_row: usize,
     rows: usize,
     pub pitch: usize,
-}
-
-/// What random numbers are keyed and counted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
-    /// Seed of the run.
-    pub seed: u64,
-    /// Number of the step.
-    pub step: u32,
 }
 
 impl<T: Copy> Place<'_, T> {
@@ -258,7 +250,10 @@ fn pieces(instr: &Instr) -> usize {
     match instr {
         Instr::Chain(chain) => chain.pieces(),
         Instr::Contractions { terms, rows } => terms[0].pieces(*rows),
-        _ => 1,
+        Instr::Product(_) | Instr::Contraction(_) | Instr::Random { .. } | Instr::Copy { .. } => 1,
+        Instr::Load { .. } | Instr::Save { .. } | Instr::Fill { .. } | Instr::FillLanes { .. } => 1,
+        Instr::Im2col { .. } | Instr::Col2im { .. } | Instr::Gather { .. } | Instr::Scatter { .. } => 1,
+        Instr::Collect { .. } | Instr::Kth { .. } => 1,
     }
 }
 
@@ -334,7 +329,11 @@ unsafe fn run_instr<T: Real>(instr: &Instr, worker: &mut Worker<T>, place: &Plac
             Instr::Product(p) => product(p, worker, place),
             Instr::Contraction(c) => contraction(c, 0..c.m, place.valid(), worker, place),
             Instr::Contractions { terms, rows } => contractions(terms, *rows, piece, pieces, worker, place),
-            other => moves::run(other, worker, place),
+            Instr::Load { .. } | Instr::Save { .. } | Instr::Random { .. } => moves::run(instr, worker, place),
+            Instr::Fill { .. } | Instr::FillLanes { .. } | Instr::Copy { .. } => moves::run(instr, worker, place),
+            Instr::Im2col { .. } | Instr::Col2im { .. } => moves::run(instr, worker, place),
+            Instr::Gather { .. } | Instr::Scatter { .. } => moves::run(instr, worker, place),
+            Instr::Collect { .. } | Instr::Kth { .. } => moves::run(instr, worker, place),
         }
     }
 }
@@ -348,8 +347,8 @@ unsafe fn product<T: Real>(p: &Product, worker: &mut Worker<T>, place: &Place<T>
     unsafe {
         let (w, a, c) = (place.resolve(worker, p.w), place.resolve(worker, p.a), place.resolve(worker, p.c));
         let init = match p.bias {
-            Some((at, stride)) => Init::Bias(place.resolve(worker, at) as *const T, stride),
-            None => Init::Zero,
+            Some((at, stride)) => Start::Bias(place.resolve(worker, at) as *const T, stride),
+            None => Start::Zero,
         };
         let [outer, inner] = p.turns;
         for i in 0..outer.count {

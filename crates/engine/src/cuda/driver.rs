@@ -2,8 +2,8 @@
 #![allow(unsafe_code)] // every call crosses into the driver
 
 use super::Trouble;
-use crate::cpu::filled;
 use crate::device::{Card, DeviceErrorKind};
+use crate::limits::filled;
 use crate::math::Real;
 use cudarc::driver::sys::{self, CUresult};
 use std::ffi::{CStr, c_int, c_uint, c_void};
@@ -11,27 +11,27 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// The result of a driver call as a value.
 fn check(what: &str, status: CUresult) -> Result<(), Trouble> {
-    match status {
-        CUresult::CUDA_SUCCESS => Ok(()),
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(Trouble::new(
+    if status == CUresult::CUDA_SUCCESS {
+        return Ok(());
+    }
+    if status == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+        return Err(Trouble::new(
             DeviceErrorKind::OutOfMemory,
             format!(
                 "the GPU is out of memory ({what}); use fewer rows or replicas, free GPU memory, or use another GPU \
                  or the CPU"
             ),
-        )),
-        other => {
-            let mut text = std::ptr::null();
-            // SAFETY: the driver sets the pointer to a static string, or leaves it null.
-            let text = unsafe {
-                sys::cuGetErrorString(other, &mut text);
-                if text.is_null() { "unknown error".into() } else { CStr::from_ptr(text).to_string_lossy() }
-            };
-            Err(Trouble::failed(format!(
-                "the GPU failed ({what}): {text}; run again, and if it fails again, use another GPU or the CPU"
-            )))
-        }
+        ));
     }
+    let mut text = std::ptr::null();
+    // SAFETY: the driver sets the pointer to a static string, or leaves it null.
+    let text = unsafe {
+        sys::cuGetErrorString(status, &mut text);
+        if text.is_null() { "unknown error".into() } else { CStr::from_ptr(text).to_string_lossy() }
+    };
+    Err(Trouble::failed(format!(
+        "the GPU failed ({what}): {text}; run again, and if it fails again, use another GPU or the CPU"
+    )))
 }
 
 /// What is called here: a driver without one of them would end the process when it is.

@@ -8,13 +8,14 @@ mod costs;
 mod fuse;
 mod sums;
 
-pub(super) use fuse::{named_spot, quad_spots, row_spots};
+pub(super) use fuse::{Spots, named_spot, quad_spots, row_spots, single_spot};
 
 use super::product::Product;
 use super::reduce::Reduce;
 use crate::device::Precision;
 use crate::graph::{Id, Node};
 use crate::op::Op;
+use crate::plan;
 use crate::shape::Shape;
 
 /// How the value of a node is had inside a kernel.
@@ -63,7 +64,16 @@ impl Part {
     pub fn effort(&self) -> usize {
         match &self.kind {
             Kind::Product(p) => p.tile.m * p.tile.n * p.terms.iter().map(|t| t.depth).sum::<usize>() / p.splits,
-            _ => 0,
+            Kind::Map | Kind::Rows | Kind::Reduce(_) => 0,
+        }
+    }
+
+    /// Into how many pieces its reduction is cut.
+    pub fn splits(&self) -> usize {
+        match &self.kind {
+            Kind::Product(p) => p.splits,
+            Kind::Reduce(r) => r.splits,
+            Kind::Map | Kind::Rows => 1,
         }
     }
 
@@ -72,7 +82,7 @@ impl Part {
         match &self.kind {
             Kind::Rows => true,
             Kind::Product(p) => p.thin(),
-            _ => false,
+            Kind::Map | Kind::Reduce(_) => false,
         }
     }
 }
@@ -110,13 +120,7 @@ impl Partition {
         replicas: usize,
         arithmetic: Arithmetic,
     ) -> Self {
-        let mut live = vec![false; nodes.len()];
-        outputs.iter().chain(updates.iter().flat_map(|(v, e)| [v, e])).for_each(|&id| live[id as usize] = true);
-        for id in (0..nodes.len()).rev() {
-            if live[id] {
-                nodes[id].args.iter().for_each(|&a| live[a as usize] = true);
-            }
-        }
+        let live = plan::live(&nodes, outputs.iter().copied().chain(updates.iter().flat_map(|&(v, e)| [v, e])));
         let part_of = vec![None; nodes.len()];
         let mut partition = Partition { nodes, live, outputs, updates, replicas, arithmetic, parts: vec![], part_of };
         partition.cut();
@@ -156,7 +160,7 @@ impl Partition {
 
 /// Rows, and feature axes longer than one: values of one space are visited together.
 pub(super) fn space(shape: &Shape) -> (Option<usize>, Vec<usize>) {
-    (shape.rows, shape.dims.iter().copied().filter(|&d| d != 1).collect())
+    (shape.rows, plan::space(&shape.dims))
 }
 
 /// True if all features of a row fit one thread.

@@ -4,9 +4,9 @@
 //! rows join m (or n, if the right operand has them), in `Contract` they join k.
 
 use crate::cuda::THREADS;
-use crate::cuda::emit::{Ix, Spot};
 use crate::cuda::parts::{Arithmetic, NARROW};
 use crate::cuda::tiles::Choice;
+use crate::cuda::trace::{Index, Ix, Spot, Trace};
 use crate::device::Precision;
 use crate::graph::{Id, Node};
 use crate::op::Op;
@@ -36,6 +36,12 @@ impl Geometry {
     /// Rows of C.
     pub fn height(&self) -> usize {
         self.m * if self.rows == Rows::Left { self.data } else { 1 }
+    }
+
+    /// The leading axes, as the kernel counts them.
+    pub fn lead_indices(&self) -> Vec<Ix> {
+        let index = |(i, &d)| if d == 1 { Ix::Number(0) } else { Ix::Variable(Index::Lead(i)) };
+        self.lead.iter().enumerate().map(index).collect()
     }
 
     /// Columns of C.
@@ -142,11 +148,11 @@ impl Product {
         let node = &nodes[id as usize];
         let [a, b] = [0, 1].map(|k| &nodes[node.args[k] as usize].shape);
         let r = node.shape.rank();
-        let rows = match (&node.op, a.rows, b.rows) {
-            (Op::Contract, ..) => Rows::Summed,
-            (_, Some(_), _) => Rows::Left,
-            (_, _, Some(_)) => Rows::Right,
-            _ => Rows::Nowhere,
+        let rows = match (a.rows, b.rows) {
+            _ if node.op == Op::Contract => Rows::Summed,
+            (Some(_), _) => Rows::Left,
+            (None, Some(_)) => Rows::Right,
+            (None, None) => Rows::Nowhere,
         };
         Geometry {
             lead: node.shape.dims[..r - 2].to_vec(),
@@ -207,21 +213,23 @@ impl Product {
         (self.geometry.height().div_ceil(self.tile.m), self.geometry.width().div_ceil(self.tile.n))
     }
 
-    /// Where in an operand entry (x, k) stands, given the leading axes.
-    pub fn spot(&self, e: &mut super::emit::Emitter, term: &Term, left: bool, lead: &[Ix], x: &Ix, k: &Ix) -> Spot {
-        let shape: &Shape = e.shape(if left { term.left } else { term.right });
+    /// Where in an operand entry (x, k) stands.
+    pub fn spot(&self, trace: &mut Trace, term: &Term, left: bool) -> Spot {
+        let shape: &Shape = trace.shape(if left { term.left } else { term.right });
         let g = &self.geometry;
-        let mut dims = lead.to_vec();
+        let mut dims = g.lead_indices();
         if term.contracts {
-            let row = e.over(k, term.inner);
-            dims.push(e.modulo(k, term.inner));
-            dims.push(x.clone());
+            let row = trace.over(Ix::K, term.inner);
+            dims.push(trace.modulo(Ix::K, term.inner));
+            dims.push(Ix::X);
             return Spot { row, dims };
         }
         let length = if left { g.m } else { g.n };
-        let (row, x) =
-            if shape.rows.is_some() { (e.over(x, length), e.modulo(x, length)) } else { (Ix::Number(0), x.clone()) };
-        dims.extend(if left { [x, k.clone()] } else { [k.clone(), x] });
+        let (row, x) = match shape.rows {
+            Some(_) => (trace.over(Ix::X, length), trace.modulo(Ix::X, length)),
+            None => (Ix::Number(0), Ix::X),
+        };
+        dims.extend(if left { [x, Ix::K] } else { [Ix::K, x] });
         Spot { row, dims }
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Reduce {
     pub splits: usize,
 }
 
+/// Why an operation is not expected here.
+const PLAIN: &str = "only reductions anchor parts";
 /// As many outputs as threads that fill a card.
 const MANY: usize = 1 << 16;
 
@@ -48,7 +50,14 @@ impl Reduce {
             Op::MaxRows => (Over::Rows, first.rows.unwrap_or(1), true),
             Op::Scatter => (Over::Matches, first.len(), false),
             Op::Kth(k) => (Over::Rank(k), first.len(), true),
-            _ => unreachable!("{:?} is not a reduction", node.op),
+            Op::Matmul | Op::Contract => unreachable!("{} is a product", node.op.name()),
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::StopGradient | Op::Pin => unreachable!("{PLAIN}"),
+            Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } => unreachable!("{PLAIN}"),
+            Op::Pad { .. } | Op::Concat { .. } | Op::Collect | Op::Distribute => unreachable!("{PLAIN}"),
+            Op::Gather | Op::Im2col(_) | Op::Col2im(_) => unreachable!("{PLAIN}"),
+            Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => {
+                unreachable!("{PLAIN}")
+            }
         };
         if let Over::Rank(_) = over {
             // a block for each output, whose threads count together

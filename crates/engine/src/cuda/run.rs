@@ -3,9 +3,8 @@
 use super::Trouble;
 use super::driver::{Code, Gpu, Graph, Memory, Stream};
 use super::plan::{Home, Param, Plan};
-use crate::cpu::Clock;
 use crate::device::BadIndex;
-use crate::inputs::{Inputs, Named};
+use crate::inputs::{Clock, Inputs, Named};
 use crate::math::Real;
 use crate::random::Key;
 use crate::state::{Lazy, Remote, State, Value};

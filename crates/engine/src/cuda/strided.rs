@@ -2,7 +2,6 @@
 //! copied four at a time.
 
 use super::THREADS;
-use super::emit::Ix;
 use super::parts::{Partition, Place};
 use super::product::{Product, Rows, Term};
 use crate::graph::Id;
@@ -10,32 +9,42 @@ use crate::op::{Op, Window};
 
 /// Distances in a buffer.
 #[derive(Clone, Debug)]
-struct Strided {
-    root: Id,
-    offset: usize,
-    row: usize,
-    dims: Vec<usize>,
+pub(super) struct Strided {
+    pub root: Id,
+    pub offset: usize,
+    pub row: usize,
+    pub dims: Vec<usize>,
 }
 
-/// An operand of a product as addresses: `b{root}[offset + lead·… + x·along_x + k·along_k]`.
+/// An operand of a product as addresses: `root[offset + lead·… + x·along_x + k·along_k]`.
 #[derive(Clone, Debug)]
-struct Direct {
-    root: Id,
-    offset: usize,
-    lead: Vec<usize>,
-    x: usize,
-    k: usize,
+pub(super) struct Direct {
+    pub root: Id,
+    pub offset: usize,
+    pub lead: Vec<usize>,
+    pub x: usize,
+    pub k: usize,
 }
 
 /// An operand of a product that is windows of images: which entry of which window stands at (x, k).
 #[derive(Clone, Debug)]
-struct Windowed {
-    from: Strided,
-    window: Window,
+pub(super) struct Windowed {
+    pub from: Strided,
+    pub window: Window,
     /// Height, width and channels of an image.
-    image: [usize; 3],
+    pub image: [usize; 3],
     /// True if windows are counted by k, their entries by x.
-    contracts: bool,
+    pub contracts: bool,
+}
+
+/// How a kernel finds entry (x, k) of an operand that is copied.
+#[derive(Clone, Debug)]
+pub(super) enum Way {
+    /// By fixed distances that the prelude's `Strided` knows; whether all tiles are whole, along x and along k.
+    Strided(Direct, [bool; 2]),
+    /// By a function of x and k.
+    Function(Direct),
+    Windows(Windowed),
 }
 
 /// An operand that is copied from a buffer.
@@ -46,35 +55,32 @@ pub(super) struct Address {
     pub k_is_fast: bool,
     /// True if four entries along memory can be copied at once, wherever they start.
     pub by_four: bool,
-    /// What has the address of entry (x, k): a function of the kernel, or distances that are fixed.
-    pub load: String,
+    pub way: Way,
 }
 
 impl Partition {
     /// How one side of a product is copied, if it can be.
-    pub(super) fn address(&self, product: &Product, term: &Term, left: bool, lead: &[Ix]) -> Option<Address> {
+    pub(super) fn address(&self, product: &Product, term: &Term, left: bool) -> Option<Address> {
         let size = |root: Id| self.node(root).shape.len();
         if let Some(windows) = self.windowed(term, left) {
             let root = windows.from.root;
             let by_four = self.arithmetic.single && windows.by_four(size(root));
             let k_is_fast = !windows.contracts;
-            return Some(Address { root, k_is_fast, by_four, load: windows.load() });
+            return Some(Address { root, k_is_fast, by_four, way: Way::Windows(windows) });
         }
         let direct = self.direct(product, term, left)?;
         let (g, t) = (&product.geometry, &product.tile);
         let (width, tile) = if left { (g.height(), t.m) } else { (g.width(), t.n) };
         let (k_is_fast, by_four) = (direct.k_is_fast(), direct.by_four(width, term.depth, size(direct.root)));
         let by_four = by_four && self.arithmetic.single;
-        let (from, Direct { root, x, k, .. }) = (direct.from(lead), direct);
+        let root = direct.root;
         let line = if k_is_fast { t.k } else { tile } / if by_four { 4 } else { 1 };
-        let load = match THREADS.is_multiple_of(line) {
-            true => {
-                let (whole_x, whole_k) = (width.is_multiple_of(tile), term.depth.is_multiple_of(t.k));
-                format!("Strided<{x}, {k}, {whole_x}, {whole_k}>{{{from}}}")
-            }
-            false => format!("[&](int x, int k, bool&) {{ return {from} + (i64)x * {x} + (i64)k * {k}; }}"),
+        let way = if THREADS.is_multiple_of(line) {
+            Way::Strided(direct, [width.is_multiple_of(tile), term.depth.is_multiple_of(t.k)])
+        } else {
+            Way::Function(direct)
         };
-        Some(Address { root, k_is_fast, by_four, load })
+        Some(Address { root, k_is_fast, by_four, way })
     }
 
     fn strided(&self, id: Id) -> Option<Strided> {
@@ -104,7 +110,7 @@ impl Partition {
             }
             Op::Reshape => {
                 let s = arg()?;
-                let dims = crate::cpu::regroup(&from.shape.dims, &s.dims, &node.shape.dims)?;
+                let dims = crate::plan::regroup(&from.shape.dims, &s.dims, &node.shape.dims)?;
                 Some(Strided { dims, ..s })
             }
             Op::Collect => {
@@ -115,7 +121,10 @@ impl Partition {
                 let s = arg()?;
                 Some(Strided { row: s.dims[0], dims: s.dims[1..].to_vec(), ..s })
             }
-            _ => None,
+            Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => None,
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Pad { .. } | Op::Concat { .. } => None,
+            Op::Sum { .. } | Op::Max { .. } | Op::SumRows | Op::MaxRows | Op::Kth(_) => None,
+            Op::Matmul | Op::Contract | Op::Gather | Op::Scatter | Op::Im2col(_) | Op::Col2im(_) => None,
         }
     }
 
@@ -160,39 +169,12 @@ impl Windowed {
         let Strided { offset, row, dims, .. } = &self.from;
         [self.image[2], *offset, *row, dims[0], dims[1], per_replica].iter().all(|n| n.is_multiple_of(4))
     }
-
-    /// The address of entry (x, k); outside of the image there is none.
-    fn load(&self) -> String {
-        let Window { kernel: [_, kw], stride, pad: [[top, _], [left, _]] } = self.window;
-        let [h, w, c] = self.image;
-        let [oh, ow] = self.window.output([h, w]);
-        let (place, entry) = if self.contracts { ("k", "x") } else { ("x", "k") };
-        let Strided { root, offset, row, dims } = &self.from;
-        let whole = oh * ow;
-        format!(
-            "[&](int x, int k, bool& inside) {{\n\
-             const int pixel = {place} % {whole}, tap = {entry} / {c};\n\
-             const int line = pixel / {ow} * {stride} + tap / {kw} - {top};\n\
-             const int column = pixel % {ow} * {stride} + tap % {kw} - {left};\n\
-             inside = inside && (u32)line < {h}u && (u32)column < {w}u;\n\
-             const i64 at = (i64)({place} / {whole}) * {row} + line * {} + column * {} + {entry} % {c};\n\
-             return b@{root} + p@{root} + {offset} + (inside ? at : 0);\n}}",
-            dims[0], dims[1],
-        )
-    }
 }
 
 impl Direct {
     /// True if k runs along memory; false: x does, or nothing does.
     fn k_is_fast(&self) -> bool {
         self.k == 1 && self.x != 1
-    }
-
-    /// The address of entry (0, 0), given the leading axes.
-    fn from(&self, lead: &[Ix]) -> String {
-        let Direct { root, offset, .. } = self;
-        let along = lead.iter().zip(&self.lead).map(|(ix, stride)| format!(" + {} * {stride}", ix.text()));
-        format!("b@{root} + p@{root} + {offset}{}", along.collect::<String>())
     }
 
     /// True if four entries along memory can be copied at once, wherever they start.

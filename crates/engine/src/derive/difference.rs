@@ -68,7 +68,13 @@ fn propagate<'g>(graph: &'g Graph, id: Id, node: &Node, deltas: &[Option<Expr<'g
         Op::Gather | Op::Scatter => apply(&[moved(0), moved(1)]) - y,
         Op::Concat { .. } => apply(&(0..node.args.len()).map(or_zero).collect::<Vec<_>>()),
         Op::StopGradient | Op::Pin => or_zero(0),
-        _ => apply(&[or_zero(0)]), // the rest is linear
+        // Linear operations.
+        Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } | Op::Pad { .. } => apply(&[or_zero(0)]),
+        Op::Sum { .. } | Op::SumRows | Op::Collect | Op::Distribute => apply(&[or_zero(0)]),
+        Op::Im2col(_) | Op::Col2im(_) => apply(&[or_zero(0)]),
+        Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => {
+            unreachable!("{} depends on nothing", node.op.name())
+        }
     }
 }
 

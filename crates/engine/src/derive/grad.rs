@@ -1,6 +1,6 @@
 //! Reverse mode: adjoints from the result back to what it depends on.
 
-use super::{check_points, dependents, max_share, partial};
+use super::{check_points, dependents, max_share, partial, slope};
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
 use crate::op::Op;
@@ -45,11 +45,12 @@ fn pull_back<'g>(graph: &'g Graph, id: Id, node: &Node, i: usize, bar: Expr<'g>)
     let arg = |k: usize| graph.at(node.args[k]);
     let own = arg(i).shape();
     Some(match &node.op {
-        op if op.is_elementwise() => match (op, i) {
-            (Op::Select, 0) => return None,
-            (Op::Select, 1) => arg(0).select(bar, bar.like(0.0)),
-            (Op::Select, _) => arg(0).select(bar.like(0.0), bar),
-            _ => bar * partial(graph, id, node, i)?,
+        Op::Unary(f) => bar * slope(*f, arg(0), graph.at(id))?,
+        Op::Binary(f) => bar * partial(*f, i, arg(0), arg(1), graph.at(id))?,
+        Op::Select => match i {
+            0 => return None,
+            1 => arg(0).select(bar, bar.like(0.0)),
+            _ => arg(0).select(bar.like(0.0), bar),
         },
         Op::Broadcast => sum_to(bar, &own),
         Op::Reshape => bar.reshape(own.dims),
@@ -70,9 +71,9 @@ fn pull_back<'g>(graph: &'g Graph, id: Id, node: &Node, i: usize, bar: Expr<'g>)
         Op::Sum { axis } => bar.expand(*axis as isize).broadcast(&own),
         Op::SumRows => bar.broadcast(&own),
         Op::Pin => bar,
-        Op::Max { axis } => max_share(node, arg(0), graph.at(id)) * bar.expand(*axis as isize),
-        Op::MaxRows => max_share(node, arg(0), graph.at(id)) * bar,
-        Op::Matmul => return Some(pull_back_matmul(arg(0), arg(1), i, bar)),
+        Op::Max { axis } => max_share(Some(*axis), arg(0), graph.at(id)) * bar.expand(*axis as isize),
+        Op::MaxRows => max_share(None, arg(0), graph.at(id)) * bar,
+        Op::Matmul => pull_back_matmul(arg(0), arg(1), i, bar),
         Op::Contract if i == 0 => arg(1).matmul(bar.t()),
         Op::Contract => arg(0).matmul(bar),
         Op::Collect => bar.distribute(),
@@ -81,7 +82,12 @@ fn pull_back<'g>(graph: &'g Graph, id: Id, node: &Node, i: usize, bar: Expr<'g>)
         Op::Scatter if i == 1 => bar.gather(arg(0)),
         Op::Im2col(w) => bar.col2im(*w, [own.dims[0], own.dims[1], own.dims[2]]),
         Op::Col2im(w) => bar.im2col(*w),
-        _ => return None,
+        // An index has no derivative.
+        Op::Gather | Op::Scatter => return None,
+        Op::Kth(_) | Op::StopGradient => return None,
+        Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => {
+            unreachable!("{} has no arguments", node.op.name())
+        }
     })
 }
 

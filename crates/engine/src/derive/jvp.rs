@@ -1,6 +1,6 @@
 //! Forward mode: tangents from what is varied to the result.
 
-use super::{check_points, dependents, max_share, partial};
+use super::{check_points, dependents, max_share, partial, slope};
 use crate::expr::Expr;
 use crate::graph::{Graph, Id, Node};
 use crate::op::Op;
@@ -41,10 +41,12 @@ fn push_forward<'g>(graph: &'g Graph, id: Id, node: &Node, tangents: &[Option<Ex
             let or_zero = |k: usize| dot(k).unwrap_or_else(|| arg(k).like(0.0));
             (dot(1).is_some() || dot(2).is_some()).then(|| arg(0).select(or_zero(1), or_zero(2)))
         }
-        op if op.is_elementwise() => (0..node.args.len()).fold(None, |total, i| {
-            let term = dot(i).and_then(|t| partial(graph, id, node, i).map(|p| t * p));
-            sum(total, term)
-        }),
+        Op::Unary(f) => dot(0).and_then(|t| slope(*f, arg(0), graph.at(id)).map(|p| t * p)),
+        Op::Binary(f) => {
+            let term = |i: usize| dot(i).and_then(|t| partial(*f, i, arg(0), arg(1), graph.at(id)).map(|p| t * p));
+            let first = term(0);
+            sum(first, term(1))
+        }
         Op::Concat { .. } => {
             let parts: Vec<Expr> = (0..node.args.len()).map(|k| dot(k).unwrap_or_else(|| arg(k).like(0.0))).collect();
             Some(linear(&parts))
@@ -52,10 +54,14 @@ fn push_forward<'g>(graph: &'g Graph, id: Id, node: &Node, tangents: &[Option<Ex
         Op::Matmul | Op::Contract => sum(dot(0).map(|t| linear(&[t, arg(1)])), dot(1).map(|t| linear(&[arg(0), t]))),
         Op::Gather => dot(0).map(|t| linear(&[t, arg(1)])),
         Op::Scatter => dot(1).map(|t| linear(&[arg(0), t])),
-        Op::Max { axis } => dot(0).map(|t| (max_share(node, arg(0), graph.at(id)) * t).sum(*axis as isize)),
-        Op::MaxRows => dot(0).map(|t| (max_share(node, arg(0), graph.at(id)) * t).sum_rows()),
+        Op::Max { axis } => dot(0).map(|t| (max_share(Some(*axis), arg(0), graph.at(id)) * t).sum(*axis as isize)),
+        Op::MaxRows => dot(0).map(|t| (max_share(None, arg(0), graph.at(id)) * t).sum_rows()),
         Op::StopGradient | Op::Kth(_) => None,
         Op::Pin => dot(0),
-        _ => dot(0).map(|t| linear(&[t])),
+        Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } | Op::Pad { .. } | Op::Sum { .. } => {
+            dot(0).map(|t| linear(&[t]))
+        }
+        Op::SumRows | Op::Collect | Op::Distribute | Op::Im2col(_) | Op::Col2im(_) => dot(0).map(|t| linear(&[t])),
+        Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => None,
     }
 }

@@ -20,7 +20,7 @@ use minvel::network::{Activation, Features};
 use minvel::objective::{MinimumVelocity, Objective};
 use minvel::train::{Context, Look, Trainer};
 use minvel::{Error, energy};
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, State};
 use quality::Quality;
 use serde::{Deserialize, Serialize};
@@ -137,8 +137,8 @@ impl Directions {
         MinimumVelocity { adaptive: true, ..MinimumVelocity::new(flow, self.step_size) }
     }
 
-    fn schedule(&self, steps: u32) -> Schedule {
-        if self.schedule == "constant" { Schedule::Constant } else { Schedule::Cosine { steps, floor: 0.0 } }
+    fn schedule(&self, steps: u32) -> RateSchedule {
+        if self.schedule == "constant" { RateSchedule::Constant } else { RateSchedule::Cosine { steps, floor: 0.0 } }
     }
 
     /// The points of an iteration: fresh ones, all of a fixed set, or some of it in an order shuffled for each epoch.

@@ -12,7 +12,7 @@ use minvel::estimate::{Estimate, Line, Moments};
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::objective::{MinimumVelocity, Objective, Reduction};
 use minvel::train::{Context, Trainer};
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, State};
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +113,7 @@ impl Gaussian {
         let g = Graph::new();
         let a = g.variable("a", []);
         let loss = self.rows(a, batch, step_size, Reduction::ControlVariate).mean_rows();
-        let schedule = Schedule::Cosine { steps: iterations, floor: 0.0 };
+        let schedule = RateSchedule::Cosine { steps: iterations, floor: 0.0 };
         let updates = Optimiser { schedule, ..Optimiser::adam(rate) }.minimise(loss, &[a]);
         let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &context.options(self.seeds))?;
         let mut state = State::new(self.seeds);

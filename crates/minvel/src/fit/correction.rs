@@ -15,7 +15,7 @@ use crate::network::Features;
 use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
 use crate::train::{Context, Fingerprint, Learner, Step, Trainer, lists};
 use crate::{Divergence, Error, Manifold, energy, stream};
-use minvel_engine::optim::{Optimiser, Schedule};
+use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, Program, State, grad};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -136,7 +136,7 @@ impl Correction<'_> {
         let anchor = g.input("draws", [many, m]).gather(some);
         let scale = learning.penalty * network.energy(rows[0]).square().mean_rows();
         let loss = self.loss(self.settings.objective, &network, rows, anchor);
-        let schedule = Schedule::Cosine { steps: learning.steps, floor: 0.0 };
+        let schedule = RateSchedule::Cosine { steps: learning.steps, floor: 0.0 };
         let optimiser = Optimiser { schedule, ..Optimiser::adam(learning.rate) };
         let step = Step { outputs: vec![loss], ..Step::of_energy(&network, loss + scale, &optimiser) };
         let mut state = State::new(*seeds);

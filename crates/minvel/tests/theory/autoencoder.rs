@@ -12,7 +12,7 @@ use minvel::network::{Activation, Parameter, latent_features};
 use minvel::special::{log_vmf_constant, vmf_divergence};
 use minvel_engine::init::Init;
 use minvel_engine::math::Real;
-use minvel_engine::optim::{Optimiser, Rule};
+use minvel_engine::optim::{Optimiser, UpdateRule};
 use minvel_engine::random::{Draw, Key, Stream};
 use minvel_engine::{Clock, Device, Expr, Graph, Options, State, grad};
 use minvel_testing::{sum, within_sigma, within_ulps};
@@ -68,7 +68,7 @@ const IMAGES: usize = 12;
 fn small(kind: &str, posterior: &str, latent: &str, rate: f64) -> AutoencoderLearning {
     let settings = AutoencoderSettings { hidden: vec![6, 4], batch: 8, ..settings(kind, posterior, latent) };
     AutoencoderLearning {
-        optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, rate),
+        optimiser: Optimiser::new(UpdateRule::Sgd { momentum: 0.0 }, rate),
         ..settings.learning([1, PIXELS, 1]).unwrap()
     }
 }
@@ -332,7 +332,8 @@ fn descends(
     names: &[&str],
 ) {
     // With a rate of 0 the step changes nothing, so that outputs are those of the state itself.
-    let still = AutoencoderLearning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
+    let still =
+        AutoencoderLearning { optimiser: Optimiser::new(UpdateRule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
     let at = |by: f64| step(&still, &moved(from, names, by).0).1[output];
     let h = f64::EPSILON.cbrt();
     let (near, far) = ((at(h) - at(-h)) / (2.0 * h), (at(2.0 * h) - at(-2.0 * h)) / (4.0 * h));
@@ -381,8 +382,10 @@ fn the_second_update_descends_its_loss_on_codes_of_the_new_encoder() {
         for (name, values) in from.iter().filter(|(name, _)| names.iter().any(|p| name.starts_with(p))) {
             between.set(name, values, values.len());
         }
-        let still =
-            AutoencoderLearning { optimiser: Optimiser::new(Rule::Sgd { momentum: 0.0 }, 0.0), ..learning.clone() };
+        let still = AutoencoderLearning {
+            optimiser: Optimiser::new(UpdateRule::Sgd { momentum: 0.0 }, 0.0),
+            ..learning.clone()
+        };
         let (with_new, with_old) = (step(&still, &between).1[3], step(&still, &from).1[3]);
         println!("{kind} {latent}: {} in one program, {with_new} in two, {with_old} with the old encoder", outputs[3]);
         assert!(within_ulps(outputs[3], with_new, 1e4), "{kind} {latent}");

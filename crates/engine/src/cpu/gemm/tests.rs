@@ -46,16 +46,16 @@ fn check_lanes<T: Real>(unit: f64) {
         let (a, bias): (Vec<T>, Vec<T>) = (noise.values(k * a_stride), noise.values(2 * n));
         let mut before: Vec<T> = noise.values((n + 1) * c_stride);
         guarded(&mut before, t, c_stride);
-        let init = [Init::Zero, Init::Accumulate, Init::Bias(bias.as_ptr(), 2)][case / 3 % 3];
+        let start = [Start::Zero, Start::Accumulate, Start::Bias(bias.as_ptr(), 2)][case / 3 % 3];
         let product = |isa, (j0, j1), (l0, l1), c: &mut Vec<T>| {
-            let init = match init {
-                Init::Bias(_, s) => Init::Bias(bias[j0 * s..].as_ptr(), s),
-                other => other,
+            let start = match start {
+                Start::Bias(_, s) => Start::Bias(bias[j0 * s..].as_ptr(), s),
+                Start::Zero | Start::Accumulate => start,
             };
             let (w, a, c) =
                 (w[j0 * w_sn..].as_ptr(), a.as_ptr().wrapping_add(l0), c[j0 * c_stride + l0..].as_mut_ptr());
             // SAFETY: the vectors above have these sizes and strides.
-            unsafe { lanes(isa, j1 - j0, k, l1 - l0, w, w_sk, w_sn, a, a_stride, c, c_stride, init) }
+            unsafe { lanes(isa, j1 - j0, k, l1 - l0, w, w_sk, w_sn, a, a_stride, c, c_stride, start) }
         };
         let mut first = before.clone();
         product(Isa::Portable, (0, n), (0, t), &mut first);
@@ -65,10 +65,10 @@ fn check_lanes<T: Real>(unit: f64) {
                 assert_eq!(got.to_f64(), old.to_f64(), "wrote outside the output");
                 continue;
             }
-            let start = match init {
-                Init::Zero => 0.0,
-                Init::Accumulate => old.to_f64(),
-                Init::Bias(..) => bias[2 * j].to_f64(),
+            let start = match start {
+                Start::Zero => 0.0,
+                Start::Accumulate => old.to_f64(),
+                Start::Bias(..) => bias[2 * j].to_f64(),
             };
             let term = |i: usize| w[i * w_sk + j * w_sn].to_f64() * a[i * a_stride + l].to_f64();
             assert_close(got, start + (0..k).map(term).sum::<f64>(), k, unit);

@@ -1,10 +1,11 @@
 //! Which elementwise nodes share a pass, and the chain that runs them.
 
-use super::{Levels, Lowering, space};
+use super::{Levels, Lowering};
 use crate::cpu::plan::*;
 use crate::cpu::tiling::Tiling;
 use crate::graph::Id;
 use crate::op::{Binary, Op};
+use crate::plan::space;
 use std::collections::{HashMap, HashSet};
 
 /// Where a stage keeps its values.
@@ -26,13 +27,21 @@ impl Lowering<'_> {
     pub(super) fn chain_space(&self, id: Id, rowed: bool) -> Option<Vec<usize>> {
         let node = self.node(id);
         let arg_dims = || self.node(node.args[0]).shape.dims.as_slice();
+        if !rowed && self.sums.after(id).is_some() {
+            return None;
+        }
+        if !rowed && self.is_collected(id) {
+            return Some(space(&node.shape.dims));
+        }
         match &node.op {
-            _ if !rowed && self.sums.after(id).is_some() => None,
-            _ if !rowed && self.is_collected(id) => Some(space(&node.shape.dims)),
-            op if op.is_elementwise() => Some(space(&node.shape.dims)),
+            Op::Unary(_) | Op::Binary(_) | Op::Select => Some(space(&node.shape.dims)),
             Op::Sum { .. } | Op::Max { .. } => Some(space(arg_dims())),
             Op::SumRows | Op::MaxRows if rowed => Some(space(arg_dims())),
-            _ => None,
+            Op::SumRows | Op::MaxRows | Op::Matmul | Op::Contract | Op::Kth(_) => None,
+            Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } => None,
+            Op::Pad { .. } | Op::Concat { .. } | Op::Collect | Op::Distribute | Op::StopGradient | Op::Pin => None,
+            Op::Gather | Op::Scatter | Op::Im2col(_) | Op::Col2im(_) => None,
+            Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => None,
         }
     }
 
@@ -236,7 +245,14 @@ impl Lowering<'_> {
             Op::Max { .. } => Code::MaxInto,
             Op::SumRows if scope.rowed() => Code::AddRows,
             Op::MaxRows if scope.rowed() => Code::MaxRows,
-            other => unreachable!("{} is not part of a chain", other.name()),
+            Op::SumRows | Op::MaxRows | Op::Matmul | Op::Contract | Op::Kth(_) => not_chained(&node.op),
+            Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } => not_chained(&node.op),
+            Op::Pad { .. } | Op::Concat { .. } | Op::Collect | Op::Distribute => not_chained(&node.op),
+            Op::StopGradient | Op::Pin => not_chained(&node.op),
+            Op::Gather | Op::Scatter | Op::Im2col(_) | Op::Col2im(_) => not_chained(&node.op),
+            Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => {
+                not_chained(&node.op)
+            }
         };
         (code, node.args.clone())
     }
@@ -244,17 +260,19 @@ impl Lowering<'_> {
     /// Where a member's result goes, as an array over the chain's index space.
     fn target(&mut self, id: Id, scope: &Scope) -> Array {
         let node = self.node(id).clone();
-        match node.op {
-            Op::Sum { axis } | Op::Max { axis } => {
-                let mut array = self.array(id, scope);
-                array.dims.insert(axis, self.node(node.args[0]).shape.dims[axis]);
-                array.strides.insert(axis, 0);
-                array
-            }
-            Op::SumRows | Op::MaxRows if scope.rowed() => self.partial_array(id),
-            _ => self.array(id, scope),
+        if let Op::Sum { axis } | Op::Max { axis } = node.op {
+            let mut array = self.array(id, scope);
+            array.dims.insert(axis, self.node(node.args[0]).shape.dims[axis]);
+            array.strides.insert(axis, 0);
+            return array;
         }
+        let over_rows = matches!(node.op, Op::SumRows | Op::MaxRows) && scope.rowed();
+        if over_rows { self.partial_array(id) } else { self.array(id, scope) }
     }
+}
+
+fn not_chained(op: &Op) -> ! {
+    unreachable!("{} is not part of a chain", op.name())
 }
 
 /// A chain under construction.

@@ -1,12 +1,13 @@
 //! Rows stages: what is computed row by row, tile by tile.
 
 use super::chains::Scope;
-use super::{Lowering, pack, reduces_rows};
+use super::{Lowering, fold_start, reduces_rows};
 use crate::cpu::gemm;
 use crate::cpu::plan::*;
 use crate::cpu::tiling::{LANES, Tiling};
-use crate::graph::Id;
+use crate::graph::{Id, Node};
 use crate::op::Op;
+use crate::plan::{Interval, pack};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A rows stage under construction.
@@ -129,11 +130,7 @@ impl Lowering<'_> {
     /// Start values of sums and maxima over features.
     fn start_folds(&mut self, members: &[Id], tile: &mut Tile) {
         for &id in members {
-            let value = match self.node(id).op {
-                Op::Sum { .. } => 0.0,
-                Op::Max { .. } => f64::NEG_INFINITY,
-                _ => continue,
-            };
+            let Some(value) = fold_start(&self.node(id).op) else { continue };
             let to = self.array(id, &tile.scope);
             let instr = self.fill_lanes(&to, value);
             tile.instrs.push(instr);
@@ -180,82 +177,75 @@ impl Lowering<'_> {
             return tile.instrs.push(Instr::Contraction(contraction));
         }
         let to = self.array(id, &tile.scope);
-        let features = node.shape.features();
-        let arg = |i: usize| node.args[i];
+        let (features, stride) = (node.shape.features(), unit(&to));
         let instr = match node.op {
-            Op::Input(..) | Op::Variable(_) => Instr::Load {
-                from: Ptr { buffer: self.sources[&id], offset: 0 },
-                features,
-                to: to.at,
-                stride: unit(&to),
-            },
+            Op::Input(..) | Op::Variable(_) => {
+                let from = Ptr { buffer: self.sources[&id], offset: 0 };
+                Instr::Load { from, features, to: to.at, stride }
+            }
             Op::Distribute => {
-                let from = self.whole_dense(arg(0));
-                Instr::Load { from, features, to: to.at, stride: unit(&to) }
+                let from = self.whole_dense(node.args[0]);
+                Instr::Load { from, features, to: to.at, stride }
             }
             Op::Random(draw, stream) => {
-                Instr::Random { draw, stream, features, rows: node.shape.rows, to: to.at, stride: unit(&to) }
+                Instr::Random { draw, stream, features, rows: node.shape.rows, to: to.at, stride }
             }
             Op::Matmul => return self.product(id, tile),
             Op::Reshape => {
                 // The argument's own axes, written densely: the entries are then in the order of the new axes.
-                let from = self.array(arg(0), &tile.scope);
-                let strides = self.node(arg(0)).shape.strides().iter().map(|s| s * unit(&to)).collect();
+                let from = self.array(node.args[0], &tile.scope);
+                let strides = self.node(node.args[0]).shape.strides().iter().map(|s| s * stride).collect();
                 let to = Array { dims: from.dims.clone(), strides, ..to };
                 Instr::Copy { from, to, lanes: Lanes::Tile }
             }
             Op::Pad { axis, before } => {
-                let from = self.array(arg(0), &tile.scope);
+                let from = self.array(node.args[0], &tile.scope);
                 let zeros = self.fill_lanes(&to, 0.0);
                 tile.instrs.push(zeros);
                 let offset = to.at.offset + before * to.strides[axis];
                 let to = Array { at: Ptr { offset, ..to.at }, dims: from.dims.clone(), ..to };
                 Instr::Copy { from, to, lanes: Lanes::Tile }
             }
-            Op::Concat { axis } => {
-                let mut offset = to.at.offset;
-                for &part in &node.args {
-                    let from = self.array(part, &tile.scope);
-                    let to = Array { at: Ptr { offset, ..to.at }, dims: from.dims.clone(), ..to.clone() };
-                    offset += from.dims[axis] * to.strides[axis];
-                    tile.instrs.push(Instr::Copy { from, to, lanes: Lanes::Tile });
-                }
-                return;
-            }
+            Op::Concat { axis } => return self.row_concat(&node, axis, &to, tile),
             Op::Im2col(window) => {
-                let from = self.dense_array(arg(0), tile);
-                let image = [from.dims[0], from.dims[1], from.dims[2]];
-                Instr::Im2col {
-                    window,
-                    image,
-                    from: from.at,
-                    to: to.at,
-                    strides: [unit(&from), unit(&to)],
-                    rowed: true,
-                }
+                let from = self.dense_array(node.args[0], tile);
+                let (image, strides) = ([from.dims[0], from.dims[1], from.dims[2]], [unit(&from), stride]);
+                Instr::Im2col { window, image, from: from.at, to: to.at, strides, rowed: true }
             }
             Op::Col2im(window) => {
-                let from = self.dense_array(arg(0), tile);
-                let image = [node.shape.dims[0], node.shape.dims[1], node.shape.dims[2]];
-                Instr::Col2im {
-                    window,
-                    image,
-                    from: from.at,
-                    to: to.at,
-                    strides: [unit(&from), unit(&to)],
-                    rowed: true,
-                }
+                let from = self.dense_array(node.args[0], tile);
+                let dims = &node.shape.dims;
+                let (image, strides) = ([dims[0], dims[1], dims[2]], [unit(&from), stride]);
+                Instr::Col2im { window, image, from: from.at, to: to.at, strides, rowed: true }
             }
             Op::Gather => {
-                let table = self.whole_dense(arg(0));
-                let dims = &self.node(arg(0)).shape.dims;
+                let table = self.whole_dense(node.args[0]);
+                let dims = &self.node(node.args[0]).shape.dims;
                 let (len, width) = (dims[0], dims[1..].iter().product());
-                let index = self.dense_array(arg(1), tile);
-                Instr::Gather { table, len, width, index, to: to.at, stride: unit(&to), rowed: true }
+                let index = self.dense_array(node.args[1], tile);
+                Instr::Gather { table, len, width, index, to: to.at, stride, rowed: true }
             }
-            other => unreachable!("{} has no instruction in a rows stage", other.name()),
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Sum { .. } | Op::Max { .. } => {
+                not_here(&node.op, "a chain")
+            }
+            Op::SumRows | Op::MaxRows | Op::Contract => not_here(&node.op, "partial results"),
+            Op::Broadcast | Op::Transpose(_) | Op::Slice { .. } | Op::StopGradient | Op::Pin => {
+                not_here(&node.op, "a view")
+            }
+            Op::Fill(_) | Op::Table(_) | Op::Step => not_here(&node.op, "a constant"),
+            Op::Collect | Op::Scatter | Op::Kth(_) => not_here(&node.op, "a whole stage"),
         };
         tile.instrs.push(instr);
+    }
+
+    fn row_concat(&mut self, node: &Node, axis: usize, to: &Array, tile: &mut Tile) {
+        let mut offset = to.at.offset;
+        for &part in &node.args {
+            let from = self.array(part, &tile.scope);
+            let to = Array { at: Ptr { offset, ..to.at }, dims: from.dims.clone(), ..to.clone() };
+            offset += from.dims[axis] * to.strides[axis];
+            tile.instrs.push(Instr::Copy { from, to, lanes: Lanes::Tile });
+        }
     }
 
     /// The place of a value without rows that must be dense (made so in an earlier stage).
@@ -384,7 +374,9 @@ impl Lowering<'_> {
         let intervals = tile
             .lengths
             .iter()
-            .filter_map(|(&buffer, &len)| spans.get(&buffer).map(|&(first, last)| (first, last, len, buffer)))
+            .filter_map(|(&buffer, &len)| {
+                spans.get(&buffer).map(|&(first, last)| Interval { first, last, len, buffer })
+            })
             .collect();
         let (offsets, total) = pack(intervals);
         for (buffer, offset) in offsets {
@@ -397,4 +389,8 @@ impl Lowering<'_> {
 /// The distance between neighbouring features of a dense row value; axes of length 1 say nothing about it.
 fn unit(array: &Array) -> usize {
     array.dims.iter().zip(&array.strides).rev().find(|(d, _)| **d != 1).map_or(0, |(_, s)| *s)
+}
+
+fn not_here(op: &Op, place: &str) -> ! {
+    unreachable!("{} has no instruction in a rows stage, but {place}", op.name())
 }

@@ -1,9 +1,9 @@
 //! Whole stages: values without rows.
 
-use super::Lowering;
 use super::chains::Scope;
+use super::{Lowering, fold_start};
 use crate::cpu::plan::*;
-use crate::graph::Id;
+use crate::graph::{Id, Node};
 use crate::op::Op;
 use crate::shape::Shape;
 use std::collections::BTreeMap;
@@ -87,11 +87,13 @@ impl Lowering<'_> {
             for (i, &arg) in node.args.iter().enumerate().filter(|_| !self.sums.is_sum(id)) {
                 let (view, dims) = (self.view(arg), &self.node(arg).shape.dims);
                 let last = dims.iter().zip(&view.strides).rev().find(|(d, _)| **d != 1).map_or(1, |(_, &s)| s);
-                let needed = match node.op {
-                    _ if chained => last > 1,
-                    Op::Matmul => i == 1 && last != 1,
-                    Op::Im2col(_) | Op::Col2im(_) | Op::Gather | Op::Scatter => !view.lane && !view.is_dense(dims),
-                    _ => false,
+                let dense = matches!(node.op, Op::Im2col(_) | Op::Col2im(_) | Op::Gather | Op::Scatter);
+                let needed = if chained {
+                    last > 1
+                } else if node.op == Op::Matmul {
+                    i == 1 && last != 1
+                } else {
+                    dense && !view.lane && !view.is_dense(dims)
                 };
                 if needed {
                     wanted.push(arg);
@@ -127,11 +129,7 @@ impl Lowering<'_> {
     }
 
     fn start_fold(&mut self, id: Id) -> Option<Instr> {
-        let value = match self.node(id).op {
-            Op::Sum { .. } => 0.0,
-            Op::Max { .. } => f64::NEG_INFINITY,
-            _ => return None,
-        };
+        let value = fold_start(&self.node(id).op)?;
         let buffer = self.whole_home(id);
         Some(Instr::Fill { to: Ptr { buffer, offset: 0 }, len: self.node(id).shape.len(), value })
     }
@@ -182,18 +180,7 @@ impl Lowering<'_> {
                 let to = Array { at, dims: from.dims.clone(), strides, lane: 0 };
                 Instr::Copy { from, to, lanes: Lanes::Fixed(1) }
             }
-            Op::Concat { axis } => {
-                let strides = node.shape.strides();
-                let mut offset = 0;
-                for &part in &node.args {
-                    let from = self.whole_array(part);
-                    let at = Ptr { offset, ..to };
-                    offset += from.dims[axis] * strides[axis];
-                    let to = Array { at, dims: from.dims.clone(), strides: strides.clone(), lane: 0 };
-                    instrs.push(Instr::Copy { from, to, lanes: Lanes::Fixed(1) });
-                }
-                return;
-            }
+            Op::Concat { axis } => return self.whole_concat(&node, axis, to, instrs),
             Op::Im2col(window) => {
                 let from = self.whole_array(arg(0));
                 let image = [from.dims[0], from.dims[1], from.dims[2]];
@@ -211,11 +198,9 @@ impl Lowering<'_> {
             }
             Op::Scatter => {
                 let width = node.shape.dims[1..].iter().product();
-                let (index, values, rows) = if self.node(arg(0)).shape.rows.is_some() {
-                    let rows = self.node(arg(0)).shape.rows.expect("checked above");
-                    (self.stored_array(arg(0)), self.stored_array(arg(1)), rows)
-                } else {
-                    (self.whole_array(arg(0)), self.whole_array(arg(1)), 1)
+                let (index, values, rows) = match self.node(arg(0)).shape.rows {
+                    Some(rows) => (self.stored_array(arg(0)), self.stored_array(arg(1)), rows),
+                    None => (self.whole_array(arg(0)), self.whole_array(arg(1)), 1),
                 };
                 Instr::Scatter { to, len: node.shape.dims[0], width, index, values, rows }
             }
@@ -230,9 +215,30 @@ impl Lowering<'_> {
                 let copy = Ptr { buffer: self.memory(len, 0, 0), offset: 0 };
                 Instr::Kth { k, len, from, copy, to }
             }
-            other => unreachable!("{} has no instruction in a whole stage", other.name()),
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Sum { .. } | Op::Max { .. } => {
+                not_here(&node.op, "a chain")
+            }
+            Op::SumRows | Op::MaxRows | Op::Contract => not_here(&node.op, "partial results"),
+            Op::Broadcast | Op::Transpose(_) | Op::Slice { .. } | Op::StopGradient | Op::Pin => {
+                not_here(&node.op, "a view")
+            }
+            Op::Fill(_) | Op::Table(_) | Op::Step => not_here(&node.op, "a constant"),
+            Op::Input(..) | Op::Variable(_) => not_here(&node.op, "a buffer from outside"),
+            Op::Distribute => not_here(&node.op, "a rows stage"),
         };
         instrs.push(instr);
+    }
+
+    fn whole_concat(&mut self, node: &Node, axis: usize, to: Ptr, instrs: &mut Vec<Instr>) {
+        let strides = node.shape.strides();
+        let mut offset = 0;
+        for &part in &node.args {
+            let from = self.whole_array(part);
+            let at = Ptr { offset, ..to };
+            offset += from.dims[axis] * strides[axis];
+            let to = Array { at, dims: from.dims.clone(), strides: strides.clone(), lane: 0 };
+            instrs.push(Instr::Copy { from, to, lanes: Lanes::Fixed(1) });
+        }
     }
 
     fn whole_product(&mut self, id: Id) -> Instr {
@@ -257,4 +263,8 @@ impl Lowering<'_> {
             turns: [Turn { count: batch, w: step(&w), a: step(&a), c: m * n }, Turn { count: 1, w: 0, a: 0, c: 0 }],
         })
     }
+}
+
+fn not_here(op: &Op, place: &str) -> ! {
+    unreachable!("{} has no instruction in a whole stage, but {place}", op.name())
 }

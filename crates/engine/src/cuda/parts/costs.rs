@@ -55,7 +55,10 @@ fn own_cost(op: &Op) -> usize {
         Op::Random(Draw::Permutation(_) | Draw::Epoch(_), _) => 600,
         Op::Random(..) => 50,
         Op::Pad { .. } | Op::Gather | Op::Im2col(_) => 2,
-        _ => 0,
+        Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Step => 0,
+        Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } | Op::Collect | Op::Distribute => 0,
+        Op::StopGradient | Op::Pin | Op::Concat { .. } | Op::Scatter | Op::Col2im(_) => 0,
+        Op::Sum { .. } | Op::Max { .. } | Op::SumRows | Op::MaxRows | Op::Matmul | Op::Contract | Op::Kth(_) => 0,
     }
 }
 
@@ -68,7 +71,10 @@ impl Partition {
             Op::SumRows | Op::MaxRows | Op::Contract | Op::Scatter | Op::Kth(_) => true,
             Op::Sum { axis } | Op::Max { axis } => arg(0).dims[*axis] > NARROW,
             Op::Matmul => arg(0).dims[arg(0).rank() - 1] > NARROW,
-            _ => false,
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::StopGradient | Op::Pin => false,
+            Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } | Op::Pad { .. } => false,
+            Op::Concat { .. } | Op::Collect | Op::Distribute | Op::Gather | Op::Im2col(_) | Op::Col2im(_) => false,
+            Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => false,
         }
     }
 
@@ -110,7 +116,11 @@ impl Partition {
             Op::Sum { axis } | Op::Max { axis } => arg().dims[*axis],
             Op::Matmul => arg().dims[arg().rank() - 1],
             Op::Col2im(w) => w.kernel[0] * w.kernel[1],
-            _ => 1,
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::StopGradient | Op::Pin => 1,
+            Op::Broadcast | Op::Reshape | Op::Transpose(_) | Op::Slice { .. } | Op::Pad { .. } => 1,
+            Op::Concat { .. } | Op::Collect | Op::Distribute | Op::Gather | Op::Im2col(_) => 1,
+            Op::SumRows | Op::MaxRows | Op::Contract | Op::Scatter | Op::Kth(_) => 1, // never written out
+            Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => 1,
         }
     }
 

@@ -2,14 +2,14 @@
 
 use super::sums::Sums;
 use super::{Kind, NARROW, Part, Partition, narrow, space};
-use crate::cuda::emit::{Emitter, Ix, Spot};
 use crate::cuda::product::Product;
 use crate::cuda::reduce::Reduce;
+use crate::cuda::trace::{Index, Ix, Spot, Trace, Value};
 use crate::graph::Id;
 use crate::op::Op;
 use crate::shape::Shape;
 
-/// What writing a value out inside a part takes.
+/// What it takes to compute a value inside a part.
 struct Trial {
     /// The lowest level at which everything read is there.
     level: usize,
@@ -18,14 +18,22 @@ struct Trial {
     possible: bool,
 }
 
+/// The places of a value that a thread visits.
+pub(in crate::cuda) type Spots = fn(&Shape) -> Vec<Spot>;
+
 /// Names of the kernel's indices for a value of some shape: `row`, `d0`, `d1`, … for axes longer than one.
 pub(in crate::cuda) fn named_spot(shape: &Shape) -> Spot {
     let mut next = 0..;
     let dims = shape.dims.iter().map(|&d| match d {
         1 => Ix::Number(0),
-        _ => Ix::Name(format!("d{}", next.next().expect("endless"))),
+        _ => Ix::Variable(Index::Axis(next.next().expect("endless"))),
     });
-    Spot { row: Ix::name("row"), dims: dims.collect() }
+    Spot { row: Ix::ROW, dims: dims.collect() }
+}
+
+/// The entry at hand.
+pub(in crate::cuda) fn single_spot(shape: &Shape) -> Vec<Spot> {
+    vec![named_spot(shape)]
 }
 
 /// All entries of a narrow value in one row.
@@ -35,7 +43,7 @@ pub(in crate::cuda) fn row_spots(shape: &Shape) -> Vec<Spot> {
         let at = |(&s, &d): (&usize, &usize)| Ix::Number((i / s % d) as i64);
         strides.iter().zip(&shape.dims).map(at).collect()
     };
-    (0..shape.features()).map(|i| Spot { row: Ix::name("row"), dims: dims(i) }).collect()
+    (0..shape.features()).map(|i| Spot { row: Ix::ROW, dims: dims(i) }).collect()
 }
 
 impl Partition {
@@ -174,7 +182,7 @@ impl Partition {
                 && match p.kind {
                     Kind::Rows => narrow(&shape) && p.shape.rows == shape.rows,
                     Kind::Map => !narrow(&shape) && space(&p.shape) == space(&shape),
-                    _ => false,
+                    Kind::Product(_) | Kind::Reduce(_) => false,
                 }
         });
         let part = beside.unwrap_or_else(|| {
@@ -196,8 +204,7 @@ impl Partition {
     fn fits(&self, id: Id, part: usize) -> bool {
         let (p, shape) = (&self.parts[part], &self.node(id).shape);
         // The first half of a split reduction has no entries of its own.
-        let whole =
-            !matches!(&p.kind, Kind::Product(q) if q.splits > 1) && !matches!(&p.kind, Kind::Reduce(r) if r.splits > 1);
+        let whole = p.splits() == 1;
         let fits = if p.by_rows() {
             shape.rows == p.shape.rows && shape.features() <= NARROW
         } else {
@@ -209,44 +216,42 @@ impl Partition {
     /// The level at which the operands of a reduction are there.
     fn operands_ready(&self, id: Id) -> usize {
         let args = &self.node(id).args;
-        args.iter().map(|&a| self.dry(None, &|e| drop(e.value(a, named_spot(e.shape(a))))).level).max().unwrap_or(0)
+        let ready = |&a: &Id| self.trial(None, |t| _ = t.value(a, named_spot(t.shape(a)))).level;
+        args.iter().map(ready).max().unwrap_or(0)
     }
 
-    /// Writes a value out for a part (or for none), to see what it reads.
+    /// What it takes to compute a value in a part (or in none).
     fn try_out(&self, id: Id, part: Option<usize>) -> Trial {
         let shape = &self.node(id).shape;
         let by_rows = part.map_or(narrow(shape), |p| self.parts[p].by_rows());
-        self.dry(part, &|e| {
-            let spots: fn(&Shape) -> Vec<Spot> = if by_rows { row_spots } else { |shape| vec![named_spot(shape)] };
+        self.trial(part, |trace| {
+            let spots = if by_rows { row_spots } else { single_spot };
             if let Some(part) = part {
-                self.announce(e, part, spots);
+                self.announce(trace, part, spots);
             }
-            spots(shape).into_iter().for_each(|spot| drop(e.value(id, spot)));
+            spots(shape).into_iter().for_each(|spot| _ = trace.value(id, spot));
         })
     }
 
-    fn dry(&self, part: Option<usize>, write: &dyn Fn(&mut Emitter)) -> Trial {
+    /// What a trace needs.
+    fn trial(&self, part: Option<usize>, follow: impl FnOnce(&mut Trace)) -> Trial {
         let place = |id: Id| self.place(part, id);
-        let mut emitter = Emitter::new(&self.nodes, &place, self.arithmetic.single, "");
-        write(&mut emitter);
-        let parts = emitter.reads.iter().filter_map(|&id| self.part_of[id as usize]);
+        let mut trace = Trace::new(&self.nodes, &place, self.arithmetic.single);
+        follow(&mut trace);
+        let parts = trace.needs.reads.iter().filter_map(|&id| self.part_of[id as usize]);
         let latest = parts.max_by_key(|&p| self.parts[p].level);
         let level = latest.map_or(0, |p| self.parts[p].level + 1);
-        Trial { level, latest, possible: !emitter.trouble }
+        Trial { level, latest, possible: !trace.needs.missing }
     }
 
-    /// Tells an emitter the values of a part's reductions at the places at hand: `own`, or `own0`, `own1`, …
-    pub(in crate::cuda) fn announce(&self, emitter: &mut Emitter, part: usize, spots: fn(&Shape) -> Vec<Spot>) {
+    /// Tells a trace the values of a part's reductions at the places at hand.
+    pub(in crate::cuda) fn announce(&self, trace: &mut Trace, part: usize, spots: Spots) {
         for (k, &anchor) in self.parts[part].anchors.iter().enumerate() {
-            let spots = spots(emitter.shape(anchor));
+            let spots = spots(trace.shape(anchor));
             let many = spots.len() > 1 || self.parts[part].by_rows();
             for (i, spot) in spots.into_iter().enumerate() {
-                let name = match k {
-                    0 if many => format!("own{i}"),
-                    0 => "own".to_string(),
-                    _ => emitter.literal(0.0),
-                };
-                emitter.set(anchor, spot, name);
+                let value = if k == 0 { Value::Own(many.then_some(i)) } else { Value::ZERO };
+                trace.set(anchor, spot, value);
             }
         }
     }
@@ -258,7 +263,9 @@ pub(in crate::cuda) fn quad_spots(shape: &Shape) -> Vec<Spot> {
     let last = shape.dims.iter().rposition(|&d| d != 1).expect("only values with a long axis are taken in fours");
     let neighbour = |i: i64| {
         let mut spot = spot.clone();
-        spot.dims[last] = Ix::Quad(spot.dims[last].text(), i);
+        if let Ix::Variable(index) = spot.dims[last] {
+            spot.dims[last] = Ix::Quad(index, i);
+        }
         spot
     };
     (0..4).map(neighbour).collect()

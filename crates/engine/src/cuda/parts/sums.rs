@@ -49,13 +49,21 @@ impl Partition {
                 go(node.args[1], -scale);
             }
             Op::Unary(Unary::Neg) => go(node.args[0], -scale),
-            Op::Binary(Binary::Mul) => match self.node(node.args[0]).op {
-                Op::Fill(bits) if f64::from_bits(bits) != 0.0 => go(node.args[1], scale * f64::from_bits(bits)),
-                _ => return,
-            },
+            Op::Binary(Binary::Mul) => {
+                let Op::Fill(bits) = self.node(node.args[0]).op else { return };
+                if f64::from_bits(bits) == 0.0 {
+                    return;
+                }
+                go(node.args[1], scale * f64::from_bits(bits));
+            }
             Op::Reshape => go(node.args[0], scale),
             Op::Matmul | Op::Contract if self.is_anchor(id) => terms.push((id, scale)),
-            _ => return,
+            Op::Matmul | Op::Contract | Op::Unary(_) | Op::Binary(_) | Op::Select => return,
+            Op::Broadcast | Op::Transpose(_) | Op::Slice { .. } | Op::Pad { .. } | Op::Concat { .. } => return,
+            Op::Sum { .. } | Op::Max { .. } | Op::SumRows | Op::MaxRows | Op::Kth(_) => return,
+            Op::Collect | Op::Distribute | Op::Gather | Op::Scatter | Op::Im2col(_) | Op::Col2im(_) => return,
+            Op::StopGradient | Op::Pin => return,
+            Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => return,
         }
         path.push(id);
     }

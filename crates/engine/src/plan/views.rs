@@ -40,8 +40,11 @@ pub(crate) fn views(graph: &Graph, live: &[bool]) -> Vec<View> {
             lane: node.shape.rows.is_some() && !matches!(node.op, Op::Fill(_)),
         };
         let arg = || &views[node.args[0] as usize];
+        if !live {
+            views.push(own);
+            continue;
+        }
         let view = match &node.op {
-            _ if !live => own,
             Op::StopGradient | Op::Pin => arg().clone(),
             Op::Broadcast => {
                 let (from, dims) = (&nodes[node.args[0] as usize].shape.dims, &node.shape.dims);
@@ -57,11 +60,20 @@ pub(crate) fn views(graph: &Graph, live: &[bool]) -> Vec<View> {
                 Some(strides) => View { strides, ..arg().clone() },
                 None => own,
             },
-            _ => own,
+            Op::Input(..) | Op::Variable(_) | Op::Fill(_) | Op::Table(_) | Op::Random(..) | Op::Step => own,
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Pad { .. } | Op::Concat { .. } => own,
+            Op::Sum { .. } | Op::Max { .. } | Op::SumRows | Op::MaxRows | Op::Kth(_) => own,
+            Op::Matmul | Op::Contract | Op::Collect | Op::Distribute => own,
+            Op::Gather | Op::Scatter | Op::Im2col(_) | Op::Col2im(_) => own,
         };
         views.push(view);
     }
     views
+}
+
+/// Feature axes longer than one: values of one space are visited together.
+pub(crate) fn space(dims: &[usize]) -> Vec<usize> {
+    dims.iter().copied().filter(|&d| d != 1).collect()
 }
 
 /// Strides of the same entries under other axes, if they can be expressed.
