@@ -16,11 +16,13 @@ mod gaussian;
 mod image_models;
 mod integrals;
 mod journal;
+mod laws;
 mod planar;
 mod recipe;
 mod recovery;
 mod runner;
 mod single;
+mod small;
 mod vae;
 mod wae;
 
@@ -80,6 +82,7 @@ pub const LIST: &[Entry] = &[
     earth::ENTRY,
     recovery::ENTRY,
     integrals::ENTRY,
+    small::ENTRY,
     vae::ENTRY,
     wae::ENTRY,
     cifar::ENTRY,
@@ -92,7 +95,11 @@ pub const MODELS: &[Entry] = &[single::VAE, single::WAE];
 /// Names that stand for several experiments, with what they have in common.
 pub const GROUPS: &[(&str, &str, &[&str])] = &[
     ("synthetic", "The paper's synthetic experiments", &["bias-variance", "cd1", "circle", "sphere"]),
-    ("fit", "Results of `minvel fit` on public data and on known densities", &["earth", "recovery", "integrals"]),
+    (
+        "fit",
+        "Results of `minvel fit` on public data and on known densities",
+        &["earth", "recovery", "integrals", "small"],
+    ),
 ];
 
 /// The experiments that a name stands for.

@@ -22,7 +22,7 @@ pub(crate) mod slope;
 pub use bump::Bump;
 pub use energy_density::EnergyDensity;
 pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit, stein_test};
-pub use kernel_density::{BandwidthSearch, KernelDensity, Search};
+pub use kernel_density::{BandwidthSearch, KernelDensity, LeftOut, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
 

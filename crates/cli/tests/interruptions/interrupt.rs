@@ -165,6 +165,45 @@ fn an_interrupted_score_or_sample_leaves_nothing_half_written() {
     assert_eq!(folder.list("."), ["angles.csv", "fit", "many.csv"]);
 }
 
+/// The first signal leaves work 0.7 s to stop at a safe place, which a read from standard input never reaches; the second ends
+/// the program at once.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_ctrl_c_ends_the_program_at_once() {
+    const GRACE: Duration = Duration::from_millis(700);
+    let folder = Folder::new("twice");
+    let waiting = || {
+        let fit = ["fit", "-", "--out", "fit", "--manifold", "euclidean:2"];
+        let mut child = folder.command(&fit).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let id = child.id();
+        // SIGINT is the second bit of the signals that are caught
+        let listens = || {
+            let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0").trim();
+            u64::from_str_radix(caught, 16).unwrap_or(0) & 2 != 0
+        };
+        wait_until(&mut child, "it never listens", listens);
+        // Kept open: waiting for a child would close it.
+        let input = child.stdin.take();
+        (child, input)
+    };
+    let (child, _input) = waiting();
+    let (status, once) = end("-INT", child);
+    assert!(status.code() == Some(130) && once >= GRACE, "{status} after {once:?}");
+    // A busy machine may be slow to send the second; nothing but the second ends it before the grace is over.
+    let twice = || {
+        let ((child, _input), begun) = (waiting(), Instant::now());
+        send("-INT", &child);
+        std::thread::sleep(Duration::from_millis(50));
+        let (status, _) = end("-INT", child);
+        (status, begun.elapsed())
+    };
+    let fast = (0..5).map(|_| twice()).find(|(status, taken)| status.code() == Some(130) && *taken < GRACE);
+    println!("one signal: {once:?}, two: {:?}", fast.map(|(_, taken)| taken));
+    assert!(fast.is_some(), "the second signal is not heard before {GRACE:?}");
+    assert!(!folder.path("fit").exists());
+}
+
 #[test]
 fn a_log_has_a_line_for_each_stage_with_its_rows() {
     let folder = Folder::new("log");

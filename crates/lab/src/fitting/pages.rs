@@ -1,7 +1,7 @@
 //! The report of a fit: numbers, figures, what was inferred, and warnings.
 
 use super::folder::FitSummary;
-use crate::data::{Factor, Layout, Provenance, is_numbered};
+use crate::data::{Coordinates, Factor, Layout, Provenance, Units, is_numbered};
 use crate::plot::density::FigureStyle;
 use crate::plot::learning::Course;
 use crate::plot::{Axis, Bearings, Plot, Ranked, Ranking, Scale, density, learning};
@@ -24,8 +24,18 @@ pub fn look(data: &Provenance) -> FigureStyle {
         title: data.file.clone(),
         names: factors.iter().flat_map(shown).collect(),
         earth: factors.iter().any(Factor::is_place),
-        bearings: if factors.iter().any(Factor::is_bearing) { Bearings::Compass } else { Bearings::Degrees },
+        bearings: bearings(&data.coordinates, &factors),
         ..FigureStyle::default()
+    }
+}
+
+/// How directions are named: as a compass does, or in the units of the data where these are no angles.
+fn bearings(coordinates: &Coordinates, factors: &[Factor]) -> Bearings {
+    match (coordinates.periods.first(), coordinates.units) {
+        _ if factors.iter().any(Factor::is_bearing) => Bearings::Compass,
+        (Some(Some(turn)), _) => Bearings::Period { turn: *turn },
+        (_, Some(Units::Hours)) => Bearings::Hours,
+        _ => Bearings::Degrees,
     }
 }
 

@@ -309,7 +309,9 @@ impl Shown<'_> {
             1 => angles.collect(),
             _ => angles.flat_map(|a| [a.cos(), a.sin()]).collect(),
         };
-        let density: Vec<f64> = self.densities(points).into_iter().map(|l| significant(l.exp())).collect();
+        let (turn, unit) = self.look.bearings.by_unit();
+        let scaled = |density: f64| significant(density * (TAU / turn));
+        let density: Vec<f64> = self.densities(points).into_iter().map(|l| scaled(l.exp())).collect();
         let rows = self.rows(self.data, usize::MAX);
         let turned: Vec<f64> = rows.iter().map(|r| r[0].to_radians().rem_euclid(TAU)).collect();
         let count = if turned.len() < 200 {
@@ -320,9 +322,9 @@ impl Shown<'_> {
             36
         };
         let mut bins = Bins::of("data", "data", &turned, count, [0.0, TAU]);
-        bins.density.iter_mut().for_each(|d| *d = significant(*d));
+        bins.density.iter_mut().for_each(|d| *d = scaled(*d));
         let curve = PolarCurve { name: "model".to_string(), method: "model".to_string(), dash: Dash::Solid, density };
-        let label = "rings: density (1/rad), equal-area".to_string();
+        let label = format!("rings: {unit}, equal-area");
         let rose = Rose { title: self.title(), label, bearings: self.look.bearings, bins, curves: vec![curve] };
         let caption =
             "Density around the circle: equal areas are equal probabilities. Bars are the data, the line is the model.";

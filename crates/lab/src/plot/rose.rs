@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
 /// How directions are named.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bearings {
     /// Degrees counter-clockwise from the right.
@@ -21,6 +21,13 @@ pub enum Bearings {
     Degrees,
     /// Clockwise from north, with the names of a compass.
     Compass,
+    /// Clockwise from midnight, with the hours of a day.
+    Hours,
+    /// Clockwise from the top, with numbers from 0 to a full turn.
+    Period {
+        /// The number after which everything repeats.
+        turn: f64,
+    },
 }
 
 impl Bearings {
@@ -29,16 +36,41 @@ impl Bearings {
         let (sin, cos) = angle.sin_cos();
         match self {
             Bearings::Degrees => (cos, -sin),
-            Bearings::Compass => (sin, -cos),
+            Bearings::Compass | Bearings::Hours | Bearings::Period { .. } => (sin, -cos),
         }
     }
 
-    fn names(self) -> [&'static str; 8] {
+    /// Names of rays at equal angles.
+    fn names(self) -> Vec<String> {
         match self {
-            Bearings::Degrees => ["0°", "45°", "90°", "135°", "180°", "225°", "270°", "315°"],
-            Bearings::Compass => ["N", "NE", "E", "SE", "S", "SW", "W", "NW"],
+            Bearings::Degrees => (0..8).map(|i| format!("{}°", 45 * i)).collect(),
+            Bearings::Compass => ["N", "NE", "E", "SE", "S", "SW", "W", "NW"].map(String::from).to_vec(),
+            Bearings::Hours => (0..8).map(|i| format!("{} h", 3 * i)).collect(),
+            Bearings::Period { turn } => {
+                // Whole steps if there are any.
+                let whole = |rays: &usize| turn % *rays as f64 == 0.0;
+                let rays = [8, 12, 6, 10, 7, 9, 11, 5].into_iter().find(whole).unwrap_or(8);
+                (0..rays).map(|i| short(turn * i as f64 / rays as f64)).collect()
+            }
         }
     }
+
+    /// A full turn in the units of the names and what densities by these units are called; radians where names are of
+    /// directions.
+    pub(super) fn by_unit(self) -> (f64, &'static str) {
+        match self {
+            Bearings::Degrees | Bearings::Compass => (TAU, "density (1/rad)"),
+            Bearings::Hours => (24.0, "density (1/h)"),
+            Bearings::Period { turn } => (turn, "density by unit"),
+        }
+    }
+}
+
+/// A number in at most four digits, without zeros at its end.
+fn short(x: f64) -> String {
+    let digits = (3 - x.abs().log10().floor().max(-9.0) as i32).clamp(0, 9) as usize;
+    let text = format!("{x:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
 /// A wind rose.
@@ -53,7 +85,7 @@ pub struct Rose {
     pub bearings: Bearings,
     /// The bins, over a whole turn in radians.
     pub bins: Bins,
-    /// The densities, by radian.
+    /// The densities, in the units of the label.
     pub curves: Vec<PolarCurve>,
 }
 
@@ -121,8 +153,9 @@ impl Rose {
 
     /// Rays with their names.
     fn grid(&self, scene: &mut Scene, reach: f64, at: &impl Fn(f64, f64) -> (f64, f64)) {
-        for (i, name) in self.bearings.names().iter().enumerate() {
-            let angle = TAU * i as f64 / 8.0;
+        let names = self.bearings.names();
+        for (i, name) in names.iter().enumerate() {
+            let angle = TAU * i as f64 / names.len() as f64;
             scene.line(vec![at(angle, HOLE * reach), at(angle, reach)], Stroke::new(Paint::Faint, 1.0));
             let ((x, y), (right, down)) = (at(angle, reach + 9.0), self.bearings.direction(angle));
             let anchor = match right {
@@ -147,8 +180,9 @@ impl Rose {
             let most = |d: &[f64]| (0..d.len()).filter(|i| near(*i, d.len())).map(|i| d[i]).fold(0.0, f64::max);
             self.curves.iter().map(|c| most(&c.density)).fold(most(&self.bins.density), f64::max)
         };
-        let rays = (0..8).map(|i| TAU * (i as f64 + 0.5) / 8.0);
-        let ray = rays.min_by(|a, b| height(*a).total_cmp(&height(*b))).expect("eight rays");
+        let count = self.bearings.names().len();
+        let rays = (0..count).map(|i| TAU * (i as f64 + 0.5) / count as f64);
+        let ray = rays.min_by(|a, b| height(*a).total_cmp(&height(*b))).expect("at least five rays");
         for (density, label) in rings {
             let (x, y) = at(ray, radius(*density));
             scene.text((x, y + 4.0), label.as_deref().unwrap_or(""), SMALL - 1.0, Anchor::Middle);

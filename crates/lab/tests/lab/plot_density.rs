@@ -215,11 +215,21 @@ fn names_of_columns_become_labels_with_their_unit() {
 
 /// How figures of a file look whose points are these columns.
 fn look_of(manifold: &str, layouts: &[Layout], columns: &[&str]) -> FigureStyle {
+    look_in(manifold, layouts, columns, Some(Units::Degrees), vec![])
+}
+
+fn look_in(
+    manifold: &str,
+    layouts: &[Layout],
+    columns: &[&str],
+    units: Option<Units>,
+    periods: Vec<Option<f64>>,
+) -> FigureStyle {
     let coordinates = Coordinates {
         manifold: manifold.to_string(),
         layouts: layouts.to_vec(),
-        units: Some(Units::Degrees),
-        periods: vec![],
+        units,
+        periods,
         columns: columns.iter().map(|name| name.to_string()).collect(),
         full_turn: vec![false; columns.len()],
     };
@@ -262,6 +272,20 @@ fn coastlines_are_for_places_and_compasses_for_bearings() {
     let bearings = |column: &str| look_of("sphere:1", &[Layout::Angles], &[column]).bearings;
     assert_eq!((bearings("wind_dir"), bearings("Heading (deg)")), (Bearings::Compass, Bearings::Compass));
     assert_eq!((bearings("phi"), bearings("1")), (Bearings::Degrees, Bearings::Degrees));
+}
+
+/// Roses of times of the day once were in degrees.
+#[test]
+fn clocks_are_labelled_in_their_own_units() {
+    let clock = |units, periods| look_in("sphere:1", &[Layout::Angles], &["time"], units, periods);
+    let day = clock(Some(Units::Hours), vec![]);
+    assert_eq!(day.bearings, Bearings::Hours);
+    let year = clock(None, vec![Some(365.25)]);
+    assert_eq!(year.bearings, Bearings::Period { turn: 365.25 });
+    let svg = |look: &FigureStyle| shown("sphere:1", look).remove(0).plot.svg(Theme::Paper);
+    let (day, year) = (svg(&day), svg(&year));
+    assert!(day.contains("18 h") && day.contains("density (1/h)") && !day.contains('°'));
+    assert!(year.contains("45.66") && year.contains("density by unit") && !year.contains('°'));
 }
 
 #[test]

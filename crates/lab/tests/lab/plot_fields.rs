@@ -137,6 +137,27 @@ fn a_compass_runs_clockwise_from_north() {
     assert!(compass.svg(Theme::Paper).contains("rings: density (1/rad)"));
 }
 
+/// Clocks once were labelled in degrees, counter-clockwise from the right.
+#[test]
+fn a_clock_runs_clockwise_from_midnight_and_has_the_names_of_its_unit() {
+    let texts = |bearings: Bearings| {
+        let shapes = Plot::Rose(rose(bearings)).scene().shapes;
+        let text = |s: &Shape| if let Shape::Text(t) = s { Some((t.text.clone(), t.at)) } else { None };
+        shapes.iter().filter_map(text).collect::<Vec<_>>()
+    };
+    let at = |bearings: Bearings, word: &str| {
+        texts(bearings).into_iter().find(|(text, _)| text == word).unwrap_or_else(|| panic!("no `{word}`")).1
+    };
+    let hour = |word: &str| at(Bearings::Hours, word);
+    assert!(hour("0 h").1 < hour("6 h").1 && hour("6 h").1 < hour("12 h").1, "midnight is at the top");
+    assert!(hour("6 h").0 > hour("18 h").0, "clockwise");
+    for (turn, names) in [(24.0, ["3", "21"]), (7.0, ["1", "6"]), (365.0, ["73", "292"]), (0.5, ["0.0625", "0.4375"])] {
+        let period = Bearings::Period { turn };
+        assert!(at(period, names[0]).0 > at(period, names[1]).0, "{turn}");
+        assert!(texts(period).iter().all(|(text, _)| !text.contains('°')), "{turn}");
+    }
+}
+
 #[test]
 fn data_are_below_the_diagonal_and_samples_above() {
     let column = |shift: f32| (0..50).map(|i| i as f32 + shift).collect::<Vec<_>>();

@@ -18,10 +18,14 @@ struct Heard {
     stages: Vec<(String, u64, u64, bool)>,
 }
 
-/// Asks to stop when a stage makes its first step.
+/// Asks to stop when a stage makes its first step, or one of the next.
 #[derive(Default)]
 struct Watch {
     at: Option<String>,
+    /// Units after which it asks.
+    after: u64,
+    /// Whether it asks before anything is done.
+    early: bool,
     stop: Stop,
     heard: Mutex<Heard>,
 }
@@ -29,6 +33,9 @@ struct Watch {
 impl Observer for Watch {
     fn begin(&self, name: &str, total: u64, _: &str) {
         self.heard.lock().unwrap().stages.push((name.to_string(), total, 0, false));
+        if self.early && self.at.as_deref() == Some(name) {
+            self.stop.ask();
+        }
     }
 
     fn advance(&self, done: u64, _: &str) {
@@ -36,7 +43,7 @@ impl Observer for Watch {
         let stage = heard.stages.last_mut().unwrap();
         assert!(done >= stage.2, "{}: {done} units after {}", stage.0, stage.2);
         stage.2 = done;
-        if self.at.as_ref() == Some(&stage.0) {
+        if self.at.as_ref() == Some(&stage.0) && done >= self.after {
             self.stop.ask();
         }
     }
@@ -46,24 +53,23 @@ impl Observer for Watch {
     }
 }
 
-fn config() -> Config {
+fn config(few: usize) -> Config {
     let mut config = fitting::defaults().quick().unwrap();
-    let small = [
-        "few.rows=0",
-        "learning.steps=40",
-        "learning.looks=2",
-        "network.hidden=[16]",
-        "learning.rate=0.01",
-        "step_size=0.01",
-    ];
+    config.set(&format!("few.rows={few}")).unwrap();
+    let small =
+        ["learning.steps=40", "learning.looks=2", "network.hidden=[16]", "learning.rate=0.01", "step_size=0.01"];
     small.iter().for_each(|setting| config.set(setting).unwrap());
     config
 }
 
 fn perform(data: &Dataset, folder: &RunFolder, watch: &Watch) -> Result<FitSummary, Error> {
+    perform_with(data, folder, watch, &config(0))
+}
+
+fn perform_with(data: &Dataset, folder: &RunFolder, watch: &Watch, config: &Config) -> Result<FitSummary, Error> {
     let fit = FitRun {
         dataset: data,
-        config: &config(),
+        config,
         observer: watch,
         stop: watch.stop.clone(),
         threads: 1,
@@ -92,15 +98,19 @@ fn points() -> String {
     text
 }
 
-/// Once the kernels, the baselines and the figures did not hear of a stop before they were done.
-#[test]
-fn a_fit_that_is_stopped_inside_every_stage_ends_with_the_same_bits() {
-    let scratch = Scratch::new("stages");
+fn dataset(scratch: &Scratch) -> Dataset {
     std::fs::create_dir_all(scratch.path("")).unwrap();
     let path = scratch.path("points.csv");
     std::fs::write(&path, points()).unwrap();
     let request = Request { manifold: Some("euclidean:2".into()), ..Request::default() };
-    let data = Dataset::read(&path, &request).unwrap();
+    Dataset::read(&path, &request).unwrap()
+}
+
+/// Once the kernels, the baselines and the figures did not hear of a stop before they were done.
+#[test]
+fn a_fit_that_is_stopped_inside_every_stage_ends_with_the_same_bits() {
+    let scratch = Scratch::new("stages");
+    let data = dataset(&scratch);
 
     let watch = Watch::default();
     let whole = RunFolder(scratch.path("whole"));
@@ -146,6 +156,39 @@ fn a_fit_that_is_stopped_inside_every_stage_ends_with_the_same_bits() {
         assert!(!again.contains(&kept.to_string()), "{kept} was done again");
     }
     for file in ["model.safetensors", "metrics.csv", "density.svg"] {
+        let read = |folder: &RunFolder| std::fs::read(folder.0.join(file)).unwrap();
+        assert!(read(&whole) == read(&parts), "{file} differs");
+    }
+}
+
+/// A resumed cross-validation once began with its first fold again.
+#[test]
+fn a_resumed_cross_validation_does_only_the_folds_that_are_missing() {
+    const FOLDS: &str = "cross-validation";
+    let scratch = Scratch::new("folds");
+    let (data, config) = (dataset(&scratch), config(2000));
+    let whole = RunFolder(scratch.path("whole"));
+    let watch = Watch::default();
+    perform_with(&data, &whole, &watch, &config).unwrap();
+    let total = watch.heard.into_inner().unwrap().stages.iter().find(|stage| stage.0 == FOLDS).expect(FOLDS).1;
+
+    let parts = RunFolder(scratch.path("parts"));
+    let stopped = |after: u64, early: bool| {
+        let watch = Watch { at: Some(FOLDS.into()), after, early, ..Watch::default() };
+        let outcome = perform_with(&data, &parts, &watch, &config);
+        assert!(matches!(outcome, Err(Error::Interrupted)), "after {after} folds");
+        let (name, _, done, _) = watch.heard.into_inner().unwrap().stages.pop().unwrap();
+        assert_eq!(name, FOLDS);
+        done
+    };
+    assert_eq!(stopped(0, true), 0, "nothing is kept at the beginning");
+    for after in [1, 3, total - 1] {
+        assert_eq!(stopped(after, false), after);
+        // Asked to stop before the first fold, it can only count those that are kept.
+        assert_eq!(stopped(0, true), after, "folds that were kept");
+    }
+    perform_with(&data, &parts, &Watch::default(), &config).unwrap();
+    for file in ["model.safetensors", "density.svg"] {
         let read = |folder: &RunFolder| std::fs::read(folder.0.join(file)).unwrap();
         assert!(read(&whole) == read(&parts), "{file} differs");
     }

@@ -20,6 +20,8 @@ use std::sync::Arc;
 /// Σ w_i K_κ(x; c_i), with a share of the uniform law.
 #[derive(Clone, Debug)]
 pub struct KernelDensity {
+    /// Centres as points, row-major.
+    centres: Vec<f64>,
     bump: Bump,
     cloud: Cloud,
     weights: Vec<f64>,
@@ -62,6 +64,20 @@ pub struct BandwidthSearch {
     pub tried: Vec<(f64, f64)>,
 }
 
+/// Doublings that the ladder of points that are left out begins later where the volume is infinite.
+const UNBOUNDED: usize = 2;
+
+/// What points say of each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftOut {
+    /// Each κ, twice the one before.
+    pub kappas: Vec<f64>,
+    /// log p₋ᵢ(c_i) at each κ, `[points, kappas]`.
+    pub logs: Vec<f64>,
+    /// u, 0 where the volume is infinite.
+    pub uniform: f64,
+}
+
 /// Bandwidths of the first pass, each twice the one before.
 const LEVELS: usize = 28;
 
@@ -72,7 +88,14 @@ impl KernelDensity {
         assert!(cloud.count > 0, "a kernel density needs a centre");
         assert!(kappa > 0.0 && kappa.is_finite(), "κ is positive, not {kappa}");
         let share = share(uniform, bump.log_volume());
-        KernelDensity { weights: vec![1.0 / cloud.count as f64; cloud.count], bump, cloud, kappa, share }
+        KernelDensity {
+            centres: centres.to_vec(),
+            weights: vec![1.0 / cloud.count as f64; cloud.count],
+            bump,
+            cloud,
+            kappa,
+            share,
+        }
     }
 
     /// With positive weights of the centres in place of equal ones; they are divided by their sum.
@@ -154,17 +177,11 @@ impl KernelDensity {
         Ok((density, bandwidth))
     }
 
-    /// The density of points whose κ gives each point the largest log-likelihood under the others, repeats of a point left
-    /// out with it; and that log-likelihood of each point.
+    /// What the other points say of each point, at every κ of a ladder of doublings; repeats of a point are left out with it.
     ///
-    /// Kernels are no narrower than 1.5 times the median distance to the nearest other point, over √n: few points would
-    /// now and then ask for needles.
-    pub fn left_out(
-        bump: Bump,
-        points: &[f64],
-        uniform: f64,
-        context: &Context,
-    ) -> Result<(KernelDensity, Vec<f64>), Error> {
+    /// Kernels are no narrower than 1.5 times the median distance to the nearest other point, over √n (4 times in one
+    /// dimension): few points would now and then ask for needles.
+    pub fn left_out(bump: Bump, points: &[f64], uniform: f64, context: &Context) -> Result<LeftOut, Error> {
         let m = bump.ambient();
         let bits = |i: &usize| points[i * m..][..m].iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>();
         let mut order: Vec<usize> = (0..rows(points, m)).collect();
@@ -179,23 +196,33 @@ impl KernelDensity {
         assert!(groups.len() > 1, "a bandwidth needs two points");
         let group = |i: usize| groups[groups.partition_point(|g| g.end <= i)].clone();
         let sorted: Vec<f64> = order.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-        let mut density = KernelDensity::new(bump, &sorted, 1.0, uniform);
-        let best = density.clone().best(&density.cloud, group, context)?.kappa;
-        density.kappa = best.min(density.sharpest(&groups));
-        let logs = density.log_densities(&density.cloud, group, context)?;
-        let mut held_out = vec![0.0; logs.len()];
-        order.iter().zip(&logs).for_each(|(&i, log)| held_out[i] = *log);
-        Ok((density, held_out))
+        let density = KernelDensity::new(bump, &sorted, 1.0, uniform);
+        let (least, sharpest) = (density.least(&density.cloud, group), density.sharpest(&groups));
+        let mut kappas = density.ladder(least);
+        if density.share.is_none() {
+            // Without end there is no uniform law to come near to.
+            kappas.drain(..UNBOUNDED.min(kappas.len() - 1));
+        }
+        let widest = kappas[0];
+        kappas.retain(|kappa| *kappa <= sharpest.max(widest));
+        let logs = density.doublings(&density.cloud, group, &kappas, context)?;
+        let count = kappas.len();
+        let mut in_order = vec![0.0; logs.len()];
+        for (&i, row) in order.iter().zip(logs.chunks(count)) {
+            in_order[i * count..][..count].copy_from_slice(row);
+        }
+        Ok(LeftOut { kappas, logs: in_order, uniform: density.uniform() })
     }
 
     /// The κ of the narrowest kernel that [`KernelDensity::left_out`] takes.
     fn sharpest(&self, groups: &[Range<usize>]) -> f64 {
-        const WIDER: f64 = 1.5;
+        // On a line neighbours on either side make the nearest one very near.
+        let wider = if self.bump.dim() == 1 { 4.0 } else { 1.5 };
         let mut statistics = vec![0.0; self.cloud.count];
         let nearest = |g: &Range<usize>| -self.statistics_without(&self.cloud.row(g.start), g.clone(), &mut statistics);
         let mut nearest: Vec<f64> = groups.iter().map(nearest).collect();
         nearest.sort_by(f64::total_cmp);
-        let square = 2.0 * nearest[nearest.len() / 2] * WIDER * WIDER / self.bump.dim() as f64;
+        let square = 2.0 * nearest[nearest.len() / 2] * wider * wider / self.bump.dim() as f64;
         (1.0 / square).clamp(LEAST, MOST)
     }
 
@@ -207,7 +234,10 @@ impl KernelDensity {
         context: &Context,
     ) -> Result<BandwidthSearch, Error> {
         let least = self.least(queries, without);
-        let mut tried = self.doublings(queries, without, least, context)?;
+        let kappas = self.ladder(least);
+        let all = self.doublings(queries, without, &kappas, context)?;
+        let mean = |k: usize| all.iter().skip(k).step_by(kappas.len()).sum::<f64>() / queries.count as f64;
+        let mut tried: Vec<(f64, f64)> = kappas.iter().enumerate().map(|(k, kappa)| (*kappa, mean(k))).collect();
         let best =
             |tried: &[(f64, f64)]| (0..tried.len()).max_by(|a, b| tried[*a].1.total_cmp(&tried[*b].1)).unwrap_or(0);
         let top = best(&tried);
@@ -246,31 +276,34 @@ impl KernelDensity {
         least.clamp(LEAST / smallest, MOST / largest)
     }
 
-    /// Mean log densities at κ = least·2^k: one exponential per pair, which is then squared again and again.
+    /// κ = least·2^k, as far as kernels can be computed.
+    fn ladder(&self, least: f64) -> Vec<f64> {
+        let most = MOST / self.bump.scales().iter().fold(0.0f64, |a, s| a.max(*s));
+        (0..LEVELS).map(|k| least * 2f64.powi(k as i32)).filter(|k| *k <= most).collect()
+    }
+
+    /// Log densities at each κ of a ladder, a row for each query: one exponential per pair, which is then squared again and
+    /// again.
     fn doublings(
         &self,
         queries: &Cloud,
         without: impl Fn(usize) -> Range<usize> + Sync,
-        least: f64,
+        kappas: &[f64],
         context: &Context,
-    ) -> Result<Vec<(f64, f64)>, Error> {
-        let most = MOST / self.bump.scales().iter().fold(0.0f64, |a, s| a.max(*s));
-        let kappas: Vec<f64> = (0..LEVELS).map(|k| least * 2f64.powi(k as i32)).filter(|k| *k <= most).collect();
+    ) -> Result<Vec<f64>, Error> {
         let normalisers: Vec<f64> = kappas.iter().map(|k| self.bump.log_normaliser(*k)).collect();
-        let all = by_rows(queries.count, kappas.len(), context, |first, out| {
+        by_rows(queries.count, kappas.len(), context, |first, out| {
             let mut statistics = vec![0.0; self.cloud.count];
             for (i, out) in (first..).zip(out.chunks_mut(kappas.len())) {
                 let hidden = without(i);
                 let left = 1.0 - self.weights[hidden.clone()].iter().sum::<f64>();
                 let top = self.statistics_without(&queries.row(i), hidden, &mut statistics);
-                sums_by_doubling(&mut statistics, &self.weights, least, top, out);
+                sums_by_doubling(&mut statistics, &self.weights, kappas[0], top, out);
                 for (k, out) in out.iter_mut().enumerate() {
                     *out = blend(kappas[k] * top + (*out / left).ln() - normalisers[k], self.share);
                 }
             }
-        })?;
-        let mean = |k: usize| all.iter().skip(k).step_by(kappas.len()).sum::<f64>() / queries.count as f64;
-        Ok(kappas.iter().enumerate().map(|(k, kappa)| (*kappa, mean(k))).collect())
+        })
     }
 }
 
@@ -297,8 +330,8 @@ impl Density for KernelDensity {
                 points.extend(uniform);
                 continue;
             }
-            let centre = self.cloud.row(draw::weighted(&self.weights, &mut stream));
-            points.extend(self.bump.sample(&centre, self.kappa, &mut stream));
+            let centre = draw::weighted(&self.weights, &mut stream) * m;
+            points.extend(self.bump.sample(&self.centres[centre..][..m], self.kappa, &mut stream));
         }
         Ok(points)
     }

@@ -130,7 +130,8 @@ impl LocalSettings {
                     Ok(())
                 })
             })?;
-            let shares = shares(&logs, count, kit.blank.log_volume().is_some(), context)?;
+            let equal = vec![1.0 / count as f64; count];
+            let shares = shares(&logs, equal, kit.blank.log_volume().is_some(), ROUNDS, context)?;
             Ok((lists([("shares", shares.as_slice())]), ()))
         })?;
         let shares = shares.0.get("shares").expect("kept under this name");
@@ -263,9 +264,18 @@ fn families(density: &LocalKernels, widths: &[f64], shapes: usize, factors: &[f6
     kinds.into_iter().map(|kind| Family { kind, share }).collect()
 }
 
-/// The shares that maximise Σ_rows log Σ_s π_s e^{logs}, by EM from equal ones; the uniform law, if any, is the first.
-fn shares(logs: &[f64], count: usize, uniform_first: bool, context: &Context) -> Result<Vec<f64>, Error> {
-    const ROUNDS: usize = 300;
+/// Rounds of EM at most.
+const ROUNDS: usize = 300;
+
+/// The shares that maximise Σ_rows log Σ_s π_s e^{logs}, by rounds of EM from given ones; the uniform law, if any, is the first.
+fn shares(
+    logs: &[f64],
+    mut shares: Vec<f64>,
+    uniform_first: bool,
+    rounds: usize,
+    context: &Context,
+) -> Result<Vec<f64>, Error> {
+    let count = shares.len();
     let rows = logs.len() / count;
     let likelihoods: Vec<f64> = logs
         .chunks(count)
@@ -274,8 +284,7 @@ fn shares(logs: &[f64], count: usize, uniform_first: bool, context: &Context) ->
             row.iter().map(move |x| (x - top).exp())
         })
         .collect();
-    let mut shares = vec![1.0 / count as f64; count];
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds.min(ROUNDS) {
         context.go_on()?;
         let mut next = vec![0.0; count];
         for row in likelihoods.chunks(count) {

@@ -2,8 +2,7 @@
 //!
 //! **Statement.** Plain kernels, unless local kernels give left-out rows a higher log density by more than 2 standard errors
 //! and by more than the shares that were fitted to them explain: mean(log a − log plain) − (k_a − k)/N > 2σ.
-//! **Conventions.** k counts numbers that were fitted to the left-out rows: the bandwidth and the share of the uniform law,
-//! or the shares of local kernels (akaike1974identification: that many over N is what a mean log-likelihood gains by being fitted).
+//! **Conventions.** k counts numbers that were fitted to the left-out rows: the shares of plain or of local kernels (akaike1974identification: that many over N is what a mean log-likelihood gains by being fitted).
 //! A corrected model learns its networks from nine tenths of the rows, stops by the rest, and stands on all of them.
 //! **Checked by** tests/few.rs.
 
@@ -33,6 +32,7 @@ impl Model {
         let points = thinned(&standard.apply(rows), manifold.ambient(), settings.kernels.centres);
         let plain = LocalKernels::plain(&**manifold, &points, context)?;
         let count = plain.held_out.len();
+        let shares = plain.density.families().len();
         let (mut anchor, mut used) = (plain.density, settings.clone());
         if count < settings.few.correction {
             used.kernels = settings.kernels.smooth();
@@ -40,7 +40,7 @@ impl Model {
         let usable = !used.kernels.neighbours.is_empty() && !used.kernels.factors.is_empty();
         if count >= LOCAL.max(2 * settings.kernels.folds) && usable {
             let local = used.kernels.fit(&**manifold, &points, settings.seed, context, false)?;
-            if is_better(&local, &plain.held_out) {
+            if is_better(&local, &plain.held_out, shares) {
                 anchor = local.density;
             }
         }
@@ -71,9 +71,8 @@ impl Model {
 }
 
 /// Whether local kernels are better than plain ones on rows that were left out.
-fn is_better(local: &LocalFit, plain: &[f64]) -> bool {
+fn is_better(local: &LocalFit, plain: &[f64], shares: usize) -> bool {
     let gain = Estimate::paired(&local.held_out, plain);
-    let fitted = local.density.families().len() as f64 - 1.0;
-    let of_plain = 2.0;
-    gain.mean - (fitted - of_plain).max(0.0) / plain.len() as f64 > SIGMAS * gain.std_error
+    let more = local.density.families().len().saturating_sub(shares) as f64;
+    gain.mean - more / plain.len() as f64 > SIGMAS * gain.std_error
 }

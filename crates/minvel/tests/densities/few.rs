@@ -3,6 +3,7 @@
 use crate::support::fits::settings;
 use minvel::Manifold;
 use minvel::density::{Bump, Density, KernelDensity, Kind, LocalKernels, LocalSettings};
+use minvel::estimate::Estimate;
 use minvel::fit::{Evaluation, Fit, Model, Procedure, Record, Trial};
 use minvel::manifold::{Space, parse};
 use minvel::train::Context;
@@ -92,9 +93,19 @@ fn small_sets_of_a_smooth_law_have_no_needles() {
     let grid = manifold.grid(3600, 0.0).unwrap();
     let highest = |logs: &[f64]| logs.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
     let truth = law.log_density(&[1.0, 0.0], &[1.0, 0.0], KAPPA);
+    // Peaks that stand out: between two of them the density falls by a tenth.
     let peaks = |logs: &[f64]| {
-        let n = logs.len();
-        (0..n).filter(|&i| logs[i] > logs[(i + 1) % n] && logs[i] >= logs[(i + n - 1) % n]).count()
+        let start = (0..logs.len()).min_by(|a, b| logs[*a].total_cmp(&logs[*b])).unwrap();
+        let (mut count, mut rising, mut turn) = (0, true, logs[start]);
+        for i in 1..=logs.len() {
+            let log = logs[(start + i) % logs.len()];
+            turn = if rising == (log > turn) { log } else { turn };
+            if (log - turn).abs() > -(0.9f64.ln()) {
+                count += usize::from(rising);
+                (rising, turn) = (!rising, log);
+            }
+        }
+        count
     };
     for (rows, seed) in [(10, 1), (20, 2), (20, 3), (30, 4), (30, 5), (50, 6), (50, 7), (100, 8)] {
         let (_, points) = bump("sphere:1", KAPPA, rows, seed);
@@ -106,6 +117,46 @@ fn small_sets_of_a_smooth_law_have_no_needles() {
             .log_density(&grid.points, &Context::of_threads(1))
             .unwrap();
         assert!(highest(&needles) - truth > 3f64.ln() && peaks(&needles) > 1 + rows / 8, "no power");
+    }
+}
+
+/// κ and share of each family of natural kernels.
+fn natural(density: &LocalKernels) -> impl Iterator<Item = (f64, f64)> {
+    density.families().iter().filter_map(|f| match f.kind {
+        Kind::Natural { kappa } => Some((kappa, f.share)),
+        _ => None,
+    })
+}
+
+/// One width cannot suit a peak and its background: leave-one-out took a compromise, and on nearly uniform laws now and then one
+/// that was much too sharp. Several widths, with shares, lose next to nothing where one is enough.
+#[test]
+fn plain_kernels_of_several_widths_suit_a_peak_on_a_background_and_cost_little_elsewhere() {
+    for (name, rows) in [("sphere:2", 50), ("euclidean:2", 50), ("sphere:1", 100)] {
+        let law = |wide: f64, count: usize, seed: u64| {
+            let (manifold, mut points) = bump(name, 0.3, (wide * count as f64) as usize, seed);
+            points.extend(bump(name, 80.0, count - points.len() / manifold.ambient(), seed + 100).1);
+            (manifold, points)
+        };
+        let gains = |wide: f64| {
+            let gain = |seed: u64| {
+                let ((manifold, points), (_, fresh)) = (law(wide, rows, seed), law(wide, 500, seed + 50));
+                let bump = Bump::new(&*manifold).unwrap();
+                let one =
+                    KernelDensity::cross_validated(bump, &points, None, &Default::default(), &Context::bare()).unwrap();
+                let several = LocalKernels::plain(&*manifold, &points, &Context::bare()).unwrap().density;
+                let (one, several) =
+                    (one.0.log_density(&fresh, &Context::bare()), several.log_density(&fresh, &Context::bare()));
+                several.unwrap().iter().zip(one.unwrap()).map(|(a, b)| a - b).sum::<f64>() / 500.0
+            };
+            Estimate::of((0..12).map(gain))
+        };
+        let (mixed, wide, narrow) = (gains(0.4), gains(1.0), gains(0.0));
+        println!("{name}: a peak on a background {mixed}, background only {wide}, peak only {narrow}");
+        assert!(mixed.mean > 4.0 * mixed.std_error, "{name}: {mixed}");
+        for smooth in [wide, narrow] {
+            assert!(smooth.mean > -0.02 - 2.0 * smooth.std_error, "{name}: {smooth}");
+        }
     }
 }
 
@@ -122,11 +173,9 @@ fn repeats_do_not_sharpen_plain_kernels() {
         .collect();
     let kappa = |points: &[f64]| {
         let plain = LocalKernels::plain(&*manifold, points, &Context::of_threads(1)).unwrap().density;
-        plain
-            .families()
-            .iter()
-            .find_map(|f| if let Kind::Natural { kappa } = f.kind { Some(kappa) } else { None })
-            .unwrap()
+        // the geometric mean, by shares
+        let logs = natural(&plain).map(|(kappa, share)| share * kappa.ln());
+        (logs.sum::<f64>() / natural(&plain).map(|(_, share)| share).sum::<f64>()).exp()
     };
     let (smooth, coarse) = (kappa(&points), kappa(&rounded));
     let (_, naive) = KernelDensity::cross_validated(
@@ -192,19 +241,21 @@ fn a_correction_of_few_rows_is_tried_and_resumes_to_the_same_bits() {
 #[test]
 fn natural_kernels_are_densities_with_draws_and_slopes() {
     let cases = [
-        ("sphere:1", 2000),
-        ("sphere:2", 120),
-        ("torus:2", 150),
-        ("euclidean:2", 200),
-        ("hyperbolic:2", 200),
-        ("so3", 60),
-        ("product(sphere:1,euclidean:1)", 250),
+        ("sphere:1", 2000, 0.0),
+        ("sphere:2", 120, 0.0),
+        ("torus:2", 150, 0.0),
+        ("euclidean:2", 400, 22.0),
+        ("hyperbolic:2", 200, 12.0),
+        ("so3", 60, 0.0),
+        ("product(sphere:1,euclidean:1)", 400, 22.0),
     ];
-    for (name, resolution) in cases {
+    for (name, resolution, radius) in cases {
         for kappa in [0.3, 20.0] {
             let (manifold, points) = bump(name, kappa, 12, 6);
             let density = LocalKernels::plain(&*manifold, &points, &Context::of_threads(1)).unwrap().density;
-            let grid = manifold.grid(resolution, 12.0).unwrap();
+            // Flat kernels are as wide as 1/√κ; the rules of hyperbolic space resolve them where they are.
+            let radius = if name.starts_with("hyperbolic") { radius } else { radius / kappa.sqrt() };
+            let grid = manifold.grid(resolution, radius).unwrap();
             let logs = density.log_density_of(&grid.points, &Context::of_threads(2)).unwrap();
             let over = |of: &dyn Fn(f64) -> f64| {
                 logs.iter().zip(&grid.weights).map(|(l, w)| w * l.exp() * of(*l)).sum::<f64>()
@@ -258,9 +309,11 @@ fn plain_kernels_say_of_each_point_what_the_others_say() {
     let fit = LocalKernels::plain(&*manifold, &points, &Context::of_threads(1)).unwrap();
     for i in [0, 13, 39] {
         let others: Vec<f64> = [&points[..2 * i], &points[2 * i + 2..]].concat();
-        let Kind::Natural { kappa } = fit.density.families()[0].kind else { panic!("a natural kernel") };
-        let expected = KernelDensity::new(Bump::new(&*manifold).unwrap(), &others, kappa, 0.0);
-        let expected = expected.log_density(&points[2 * i..][..2], &Context::of_threads(1)).unwrap()[0];
+        let of = |(kappa, share): (f64, f64)| {
+            let one = KernelDensity::new(Bump::new(&*manifold).unwrap(), &others, kappa, 0.0);
+            share * one.log_density(&points[2 * i..][..2], &Context::of_threads(1)).unwrap()[0].exp()
+        };
+        let expected = natural(&fit.density).map(of).sum::<f64>().ln();
         assert!(
             (fit.held_out[i] - expected).abs() < 1e-12 * (1.0 + expected.abs()),
             "{} not {expected}",

@@ -1,0 +1,123 @@
+//! Made-up laws of points, the same on every manifold of one or two dimensions, whose densities are known.
+//!
+//! **Statement.** q(x) = Σ_k s_k K_{κ_k}(x; c_k), natural kernels at given distances from the origin, each 0.7 rad further round.
+
+use minvel::Manifold;
+use minvel::density::Bump;
+use minvel_engine::random::{Key, Stream};
+
+/// A bump of a law.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    share: f64,
+    kappa: f64,
+    /// From the origin, along a geodesic.
+    distance: f64,
+}
+
+/// A mixture of bumps.
+pub(super) struct Law {
+    pub name: &'static str,
+    parts: &'static [Part],
+}
+
+const fn part(share: f64, kappa: f64, distance: f64) -> Part {
+    Part { share, kappa, distance }
+}
+
+/// One that is nearly uniform, two of one mode, three of several, one of a peak on a background, and a rough one.
+pub(super) const LAWS: [Law; 8] = [
+    Law { name: "wide", parts: &[part(1.0, 0.5, 0.0)] },
+    Law { name: "one bump", parts: &[part(1.0, 4.0, 0.5)] },
+    Law { name: "narrow", parts: &[part(1.0, 60.0, -1.0)] },
+    Law { name: "two opposite", parts: &[part(0.5, 8.0, -1.5), part(0.5, 8.0, 1.6)] },
+    Law { name: "uneven pair", parts: &[part(0.8, 20.0, 0.0), part(0.2, 5.0, 2.0)] },
+    Law { name: "peak and background", parts: &[part(0.3, 0.3, 0.0), part(0.7, 80.0, 1.0)] },
+    Law { name: "three", parts: &[part(0.4, 30.0, -2.0), part(0.35, 12.0, 0.2), part(0.25, 60.0, 1.8)] },
+    Law { name: "rough", parts: &ROUGH },
+];
+
+const ROUGH: [Part; 9] = [
+    part(0.2, 0.5, 0.0),
+    part(0.1, 300.0, -2.7),
+    part(0.1, 100.0, -1.9),
+    part(0.1, 500.0, -1.2),
+    part(0.1, 200.0, -0.6),
+    part(0.1, 300.0, 0.4),
+    part(0.1, 100.0, 1.1),
+    part(0.1, 600.0, 1.9),
+    part(0.1, 200.0, 2.6),
+];
+
+/// Whether there are such laws on a manifold.
+pub(super) fn are_known_on(manifold: &dyn Manifold) -> bool {
+    manifold.dim() <= 2 && manifold.spaces().is_some_and(|s| s.len() == 1)
+}
+
+impl Law {
+    /// Points of it, row-major.
+    pub fn points(&self, manifold: &dyn Manifold, count: usize, seed: u64) -> Vec<f64> {
+        let bump = Bump::new(manifold).expect("checked");
+        let centres = self.centres(manifold);
+        let mut stream = Stream::new(Key::new(seed, 0), 0);
+        let mut all = vec![];
+        for _ in 0..count {
+            let mut left = stream.uniform();
+            let k = self.parts.iter().position(|part| {
+                left -= part.share;
+                left < 0.0
+            });
+            let k = k.unwrap_or(0);
+            all.extend(bump.sample(&centres[k], self.parts[k].kappa, &mut stream));
+        }
+        all
+    }
+
+    /// log q at points.
+    pub fn log_density(&self, manifold: &dyn Manifold, points: &[f64]) -> Vec<f64> {
+        let bump = Bump::new(manifold).expect("checked");
+        let centres = self.centres(manifold);
+        let at = |x: &[f64]| {
+            let of = |(part, c): (&Part, &Vec<f64>)| part.share * bump.log_density(x, c, part.kappa).exp();
+            self.parts.iter().zip(&centres).map(of).sum::<f64>().ln()
+        };
+        points.chunks(manifold.ambient()).map(at).collect()
+    }
+
+    fn centres(&self, manifold: &dyn Manifold) -> Vec<Vec<f64>> {
+        let space = manifold.spaces().expect("checked")[0];
+        let mut origin = vec![0.0; manifold.ambient()];
+        if manifold.ambient() > manifold.dim() {
+            origin[0] = 1.0;
+        }
+        let centre = |(k, part): (usize, &Part)| {
+            let (turn, mut centre) = (0.7 * k as f64, vec![0.0; manifold.ambient()]);
+            let v = match manifold.dim() {
+                1 => vec![part.distance],
+                _ => vec![part.distance * turn.cos(), part.distance * turn.sin()],
+            };
+            space.from_normal(&origin, &v, &mut centre);
+            centre
+        };
+        self.parts.iter().enumerate().map(centre).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minvel::manifold::parse;
+
+    #[test]
+    fn every_law_integrates_to_one() {
+        for (name, resolution) in [("sphere:1", 2000), ("sphere:2", 200), ("euclidean:2", 600)] {
+            let manifold = parse(name).expect("a manifold");
+            let grid = manifold.grid(resolution, 12.0).expect("a grid");
+            for law in &LAWS {
+                let logs = law.log_density(&*manifold, &grid.points);
+                let excess = grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
+                assert!(excess.abs() < 1e-6, "{name}, {}: {excess:+.1e}", law.name);
+            }
+        }
+    }
+}
