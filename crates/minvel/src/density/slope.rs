@@ -60,7 +60,7 @@ fn moved(manifold: &dyn Manifold, points: &[f64], k: usize, h: f64, context: &Co
     let g = Graph::new();
     let x = g.input_rows("x", points.len() / m, [m]);
     let axis: Vec<f64> = (0..m).map(|j| if j == k { h } else { 0.0 }).collect();
-    let v = manifold.project(x, g.table(&axis, &[m]).broadcast(&x.shape()));
+    let v = manifold.project(x, g.table(&axis, [m]).broadcast(&x.shape()));
     let mut program = g.try_compile::<f64>(&[manifold.exp(x, v)], &[], &context.options(1))?;
     program.try_run(&mut State::new(1), &[("x", points)], Clock { seed: 0, step: 0 })?;
     Ok(program.try_output(0)?.to_vec())
