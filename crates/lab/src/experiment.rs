@@ -33,7 +33,7 @@ use crate::report::{Figure, Machine, Report, Row, Versions};
 use minvel::Error;
 
 /// Something that can be run and finds numbers.
-pub trait Experiment {
+pub trait Experiment: Send + Sync {
     /// Whether what it needs from outside, as data, is there: asked before anything is written.
     fn ready(&self) -> Result<(), Error> {
         Ok(())
@@ -64,7 +64,7 @@ pub struct Entry {
     pub about: &'static str,
     /// Its settings with comments: the file in `experiments/`.
     pub settings: &'static str,
-    /// Checks settings.
+    /// Checks settings, and builds the experiment of them.
     pub check: fn(&Config) -> Result<Box<dyn Experiment>, Error>,
     /// Whether it is for testing the machinery only.
     pub hidden: bool,
@@ -122,23 +122,35 @@ impl Entry {
         Config::parse(&format!("experiments/{}.toml", self.name), self.settings)
     }
 
-    /// Checks the settings, runs the experiment and reports. Versions and revision are those of the caller.
-    pub fn perform(
-        &self,
-        config: &Config,
-        runner: &mut Runner,
-        versions: Versions,
-        revision: &str,
-    ) -> Result<Report, Error> {
-        let mut findings = (self.check)(config)?.run(runner)?;
+    /// The experiment of these settings, checked and built.
+    pub fn prepare(&'static self, config: Config) -> Result<Prepared, Error> {
+        Ok(Prepared { entry: self, experiment: (self.check)(&config)?, config })
+    }
+}
+
+/// An experiment whose settings were checked, ready to be run.
+pub struct Prepared {
+    /// Its line in the list.
+    pub entry: &'static Entry,
+    /// Its settings, as written.
+    pub config: Config,
+    /// As built of them.
+    pub experiment: Box<dyn Experiment>,
+}
+
+impl Prepared {
+    /// Runs the experiment and reports. Versions and revision are those of the caller.
+    pub fn perform(&self, runner: &mut Runner, versions: Versions, revision: &str) -> Result<Report, Error> {
+        let Prepared { entry, config, experiment } = self;
+        let mut findings = experiment.run(runner)?;
         if !runner.missing().is_empty() {
             let missing = runner.missing().join(", ");
             findings.notes.insert(0, format!("This report is partial; still missing: {missing}."));
         }
         Ok(Report {
-            experiment: self.name.to_string(),
-            about: self.about.to_string(),
-            source: self.source.to_string(),
+            experiment: entry.name.to_string(),
+            about: entry.about.to_string(),
+            source: entry.source.to_string(),
             config: config.json(),
             quick: config.is_quick(),
             device: runner.devices(),

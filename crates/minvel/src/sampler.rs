@@ -28,7 +28,7 @@ pub use repeated::{Repeated, systematic};
 pub use schedule::AnnealingSchedule;
 
 use crate::flow::{Blend, EnergyOf, FlowForm, RiemannianLangevin, Stein, leaf};
-use crate::manifold::Manifold;
+use crate::manifold::{Manifold, Space};
 use minvel_engine::{Draw, Expr, grad};
 use std::fmt;
 use std::sync::Arc;
@@ -127,9 +127,9 @@ const SAMPLERS: [(&str, Make); 6] = [
 
 /// The manifold, if it is Rⁿ.
 fn flat(manifold: Arc<dyn Manifold>) -> Result<Arc<dyn Manifold>, String> {
-    match manifold.to_string().starts_with("euclidean:") {
-        true => Ok(manifold),
-        false => Err(format!("Stein particles need Euclidean space, not {manifold}: use metropolis or hamiltonian")),
+    match manifold.spaces().as_deref() {
+        Some([Space::Euclidean(_)]) => Ok(manifold),
+        _ => Err(format!("Stein particles need Euclidean space, not {manifold}: use metropolis or hamiltonian")),
     }
 }
 

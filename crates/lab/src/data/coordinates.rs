@@ -93,6 +93,12 @@ impl Coordinates {
         manifold::parse(&self.manifold).map_err(Error::config)
     }
 
+    /// Whether x and −x are the same point, in a factor at least.
+    pub fn has_axes(&self) -> bool {
+        let spaces = spaces_of(&self.manifold).unwrap_or_default();
+        spaces.iter().any(|space| matches!(space, Space::Projective(_)))
+    }
+
     /// Checks that names, layouts and columns fit together.
     fn parts(&self) -> Result<Vec<Part>, Error> {
         let spaces = spaces_of(&self.manifold).map_err(Error::config)?;

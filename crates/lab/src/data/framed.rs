@@ -34,13 +34,8 @@ impl Framed {
             return Ok(Framed { pixels: picture.bytes(channels), names: vec![name], skipped: vec![] });
         }
         if path.is_file() {
-            let hint = |error: Error| match error {
-                Error::Content { path, what } if what.starts_with("is not an idx file") => {
-                    Error::content(&path, "is neither a picture (PNG, JPEG) nor an idx file of images")
-                }
-                error => error,
-            };
-            return Framed::images(&idx::images(path).map_err(hint)?, framing, channels);
+            let images = idx::images_or(path, "is neither a picture (PNG, JPEG) nor an idx file of images")?;
+            return Framed::images(&images, framing, channels);
         }
         if catalogue::list()?.iter().any(|known| named.split(':').next() == Some(&known.name)) {
             return Framed::images(&Images::named(named)?, framing, channels);

@@ -22,7 +22,15 @@ struct Array {
 
 /// Grey images: an array `[count, height, width]`.
 pub fn images(path: &Path) -> Result<Images, Error> {
-    let Array { dims, entries, sha256 } = array(path, 3, "images")?;
+    of(path, array(path, 3, "images", None)?)
+}
+
+/// The same; of a file of another format the error says this.
+pub fn images_or(path: &Path, other: &str) -> Result<Images, Error> {
+    of(path, array(path, 3, "images", Some(other))?)
+}
+
+fn of(path: &Path, Array { dims, entries, sha256 }: Array) -> Result<Images, Error> {
     let [count, height, width] = dims[..] else { unreachable!("three were asked for") };
     if height * width == 0 {
         return Err(Error::content(path, format!("has images of {height} × {width} pixels")));
@@ -33,24 +41,30 @@ pub fn images(path: &Path) -> Result<Images, Error> {
 
 /// Labels: an array `[count]`.
 pub fn labels(path: &Path) -> Result<Vec<u8>, Error> {
-    array(path, 1, "labels").map(|array| array.entries)
+    array(path, 1, "labels", None).map(|array| array.entries)
 }
 
-/// An array of so many axes; `what` it should be is for the error.
-fn array(path: &Path, axes: usize, what: &str) -> Result<Array, Error> {
+/// An array of so many axes; `what` it should be is for the error, and `other` is said of another format.
+fn array(path: &Path, axes: usize, what: &str, other: Option<&str>) -> Result<Array, Error> {
     let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
     let mut bytes = Hashing::new(Bounded::new(BufReader::with_capacity(1 << 16, file)));
     let packed = bytes.fill_buf().map_err(|e| unreadable(path, e))?.starts_with(&[0x1f, 0x8b]);
     let (dims, entries) = match packed {
-        true => entries(path, &mut unpacked(&mut bytes), axes, what)?,
-        false => entries(path, &mut bytes, axes, what)?,
+        true => entries(path, &mut unpacked(&mut bytes), axes, what, other)?,
+        false => entries(path, &mut bytes, axes, what, other)?,
     };
     io::copy(&mut bytes, &mut io::sink()).map_err(|e| unreadable(path, e))?;
     Ok(Array { dims, entries, sha256: bytes.finish() })
 }
 
 /// Lengths of the axes and entries: memory is taken only for what the header announces and the limit allows.
-fn entries(path: &Path, bytes: &mut dyn Read, axes: usize, what: &str) -> Result<(Vec<usize>, Vec<u8>), Error> {
+fn entries(
+    path: &Path,
+    bytes: &mut dyn Read,
+    axes: usize,
+    what: &str,
+    other: Option<&str>,
+) -> Result<(Vec<usize>, Vec<u8>), Error> {
     let wrong = |why: String| Error::content(path, why);
     let mut start = Vec::with_capacity(4 + 4 * axes);
     bytes.take(4 + 4 * axes as u64).read_to_end(&mut start).map_err(|e| unreadable(path, e))?;
@@ -63,9 +77,9 @@ fn entries(path: &Path, bytes: &mut dyn Read, axes: usize, what: &str) -> Result
             return Err(wrong(format!("is an idx file whose numbers are not bytes; expected {what}")));
         }
         _ => {
-            return Err(wrong(format!(
-                "is not an idx file: it begins with {magic:02x?}, not with [00, 00, 08, {axes:02x}]"
-            )));
+            let plain =
+                || format!("is not an idx file: it begins with {magic:02x?}, not with [00, 00, 08, {axes:02x}]");
+            return Err(wrong(other.map_or_else(plain, str::to_string)));
         }
     }
     if lengths.len() < 4 * axes {

@@ -13,9 +13,11 @@ use crate::fid::{FeatureMap, Fid, Inception, Thumbnail};
 use crate::plot::{Axis, Dash, Lines, Plot, Series};
 use crate::report::{Claim, Figure, Row};
 use minvel::Error;
+use minvel::autoencoder::{MatchKind, PosteriorKind};
 use minvel::estimate::Estimate;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// The line in the list.
 pub const ENTRY: Entry = Entry {
@@ -28,20 +30,57 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// Methods and dimensions of codes, on CIFAR-10 or, with a frame, on a folder of pictures.
+pub(super) struct Sweep {
+    settings: Settings,
+    source: Source,
+    /// With their dimension.
+    cells: Vec<(usize, Variant)>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Sweep {
+struct Settings {
     folder: String,
     frame: Option<Frame>,
-    features: String,
+    features: Judge,
     seed: u64,
     seeds: usize,
     latent: String,
     dimensions: Vec<usize>,
-    methods: Vec<String>,
+    methods: Vec<MatchKind>,
     samples: usize,
     every: u32,
     learning: Rates,
+}
+
+/// The features that judge.
+#[derive(Deserialize)]
+#[serde(from = "String")]
+enum Judge {
+    Thumbnail,
+    Inception,
+    /// Inception with weights of one's own.
+    File(PathBuf),
+}
+
+impl From<String> for Judge {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "thumbnail" => Judge::Thumbnail,
+            "inception" => Judge::Inception,
+            _ => Judge::File(PathBuf::from(name)),
+        }
+    }
+}
+
+impl fmt::Display for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Judge::Thumbnail => f.write_str("thumbnail"),
+            Judge::Inception => f.write_str("inception"),
+            Judge::File(path) => path.display().fmt(f),
+        }
+    }
 }
 
 /// Ours is comparable to another if it is not worse by more than this share of the other's distance,
@@ -58,7 +97,7 @@ struct Measured {
 
 /// A cell of the figure.
 struct Value {
-    method: String,
+    method: MatchKind,
     dimension: usize,
     measured: Vec<Measured>,
 }
@@ -76,7 +115,7 @@ impl Value {
 
 impl Sweep {
     pub(super) fn check(config: &Config) -> Result<Self, Error> {
-        let this: Sweep = config.read()?;
+        let this: Settings = config.read()?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("samples", this.samples > 1, "must be at least 2")?;
@@ -87,46 +126,28 @@ impl Sweep {
         if let Some(frame) = this.frame {
             frame.check(config)?;
         }
-        for method in &this.methods {
-            for &dimension in &this.dimensions {
-                this.cell(method, dimension).learning()?;
+        let source = this.source();
+        let mut cells = vec![];
+        for &dimension in &this.dimensions {
+            for &method in &this.methods {
+                cells.push((dimension, this.cell(method, dimension, source.image())?));
             }
         }
-        Ok(this)
-    }
-
-    fn source(&self) -> Source {
-        match self.frame {
-            None => Source::Cifar(given(&self.folder)),
-            Some(frame) => frame.of(&self.folder),
-        }
-    }
-
-    fn cell(&self, method: &str, dimension: usize) -> Variant {
-        let settings = self.learning.settings(format!("{}:{dimension}", self.latent), "point", method);
-        let (name, title) = (format!("{method}-{dimension}"), format!("{method}, {dimension} dimensions"));
-        let (method, dash, image) = (method.into(), self.dash(dimension), self.source().image());
-        Variant { name, title, method, dash, image, settings, every: self.every, shown: true }
-    }
-
-    /// Dimensions differ in how lines are broken.
-    fn dash(&self, dimension: usize) -> Dash {
-        let rank = self.dimensions.iter().position(|&d| d == dimension).unwrap_or(0);
-        [Dash::Solid, Dash::Dashed, Dash::Dotted][rank % 3]
+        Ok(Sweep { settings: this, source, cells })
     }
 
     /// The network that judges.
     fn judge(&self) -> Result<Box<dyn FeatureMap>, Error> {
-        let image @ [height, width, _] = self.source().image();
-        Ok(match self.features.as_str() {
-            "thumbnail" => Box::new(Thumbnail::of(image)),
-            "inception" => Box::new(Inception::find()?.of([height, width])),
-            path => Box::new(Inception::read(Path::new(path))?.of([height, width])),
+        let image @ [height, width, _] = self.source.image();
+        Ok(match &self.settings.features {
+            Judge::Thumbnail => Box::new(Thumbnail::of(image)),
+            Judge::Inception => Box::new(Inception::find()?.of([height, width])),
+            Judge::File(path) => Box::new(Inception::read(path)?.of([height, width])),
         })
     }
 
     fn judging(&self) -> Judging {
-        Judging { samples: self.samples, seed: self.seed }
+        Judging { samples: self.settings.samples, seed: self.settings.seed }
     }
 
     /// The distance of each seed's samples from the test images, for each model that was kept.
@@ -134,11 +155,12 @@ impl Sweep {
         let folder = runner.folder().to_path_buf();
         runner.unit(&format!("{}.fid", cell.name), |context| {
             let (judge, kept) = (self.judge()?, cell.kept());
-            context.begin("fid", (kept.len() * self.seeds) as u64, 0);
+            let seeds = self.settings.seeds;
+            context.begin("fid", (kept.len() * seeds) as u64, 0);
             let mut measured: Vec<Measured> = vec![];
             for step in kept {
                 let model = (cell, cell.state_after(&folder, step)?);
-                let before = measured.len() * self.seeds;
+                let before = measured.len() * seeds;
                 let distances = self.judging().distances(&*judge, reference, model, context, before)?;
                 measured.push(Measured { step, distances });
             }
@@ -148,36 +170,57 @@ impl Sweep {
     }
 }
 
+impl Settings {
+    fn source(&self) -> Source {
+        match self.frame {
+            None => Source::Cifar(given(&self.folder)),
+            Some(frame) => frame.of(&self.folder),
+        }
+    }
+
+    fn cell(&self, method: MatchKind, dimension: usize, image: [usize; 3]) -> Result<Variant, Error> {
+        let settings = self.learning.settings((&self.latent, dimension), PosteriorKind::Point, method)?;
+        let (name, title) = (format!("{method}-{dimension}"), format!("{method}, {dimension} dimensions"));
+        let (method, dash, learning) = (method.to_string(), self.dash(dimension), settings.learning(image)?);
+        Ok(Variant { name, title, method, dash, image, settings, learning, every: self.every, shown: true })
+    }
+
+    /// Dimensions differ in how lines are broken.
+    fn dash(&self, dimension: usize) -> Dash {
+        let rank = self.dimensions.iter().position(|&d| d == dimension).unwrap_or(0);
+        [Dash::Solid, Dash::Dashed, Dash::Dotted][rank % 3]
+    }
+}
+
 impl Experiment for Sweep {
     fn ready(&self) -> Result<(), Error> {
-        if self.frame.is_some() && self.folder.is_empty() {
+        let Settings { frame, folder, features, seed, .. } = &self.settings;
+        if frame.is_some() && folder.is_empty() {
             return Err(Error::config("`folder`: give a folder of pictures with `--set folder=DIR`"));
         }
-        let no_images = matches!(self.source(), Source::Cifar(None)) && !cifar::is_here();
-        let no_weights = self.features == "inception" && Inception::home().is_err();
+        let no_images = matches!(self.source, Source::Cifar(None)) && !cifar::is_here();
+        let no_weights = matches!(features, Judge::Inception) && Inception::home().is_err();
         let missing = [("cifar10", no_images), ("inception", no_weights)];
         let missing: Vec<&str> = missing.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect();
         catalogue::refuse_without(&missing)?;
         self.judge()?;
-        ImageModels::new(self.source(), self.seed).check()
+        ImageModels::new(self.source.clone(), *seed).check()
     }
 
     fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
-        let image_models = ImageModels::new(self.source(), self.seed);
-        runner.plan(1 + 2 * self.methods.len() * self.dimensions.len());
+        let Settings { seed, seeds, .. } = self.settings;
+        let image_models = ImageModels::new(self.source.clone(), seed);
+        runner.plan(1 + 2 * self.cells.len());
         let reference = self.judging().reference("reference", || self.judge(), &image_models, runner);
         let reference = runner.if_finished(reference)?.unwrap_or_default();
         let (mut cells, mut values) = (vec![], vec![]);
-        for &dimension in &self.dimensions {
-            for method in &self.methods {
-                let cell = self.cell(method, dimension);
-                let trained = cell.train(runner, &image_models, (self.seed, self.seeds));
-                let Some(trained) = runner.if_finished(trained)? else { continue };
-                let measured = self.distances(&cell, &reference, runner);
-                let Some(measured) = runner.if_finished(measured)? else { continue };
-                values.push(Value { method: method.clone(), dimension, measured });
-                cells.push((cell, trained));
-            }
+        for &(dimension, ref cell) in &self.cells {
+            let trained = cell.train(runner, &image_models, (seed, seeds));
+            let Some(trained) = runner.if_finished(trained)? else { continue };
+            let measured = self.distances(cell, &reference, runner);
+            let Some(measured) = runner.if_finished(measured)? else { continue };
+            values.push(Value { method: cell.settings.matching.kind, dimension, measured });
+            cells.push((cell.clone(), trained));
         }
         let mut findings = self.findings(&cells, &values);
         findings.notes.extend(image_models.notes()?);
@@ -187,16 +230,18 @@ impl Experiment for Sweep {
 
 impl Sweep {
     fn findings(&self, cells: &[(Variant, Trained)], values: &[Value]) -> Findings {
+        let Settings { seeds, ref features, samples, ref learning, .. } = self.settings;
         let mut rows: Vec<Row> =
-            values.iter().map(|v| Row::new(&format!("FID, {}", v.title()), v.fid(), self.seeds)).collect();
-        for ours in values.iter().filter(|v| v.method == "velocity") {
-            for other in values.iter().filter(|v| v.dimension == ours.dimension && v.method != "velocity") {
+            values.iter().map(|v| Row::new(&format!("FID, {}", v.title()), v.fid(), seeds)).collect();
+        let is_ours = |v: &&Value| v.method == MatchKind::Velocity;
+        for ours in values.iter().filter(is_ours) {
+            for other in values.iter().filter(|v| v.dimension == ours.dimension && !is_ours(v)) {
                 let difference = ours.fid() - other.fid();
                 let name = format!("FID, {} minus {}", ours.title(), other.method);
                 let rule = Claim::SurelyBelow { limit: MARGIN * other.fid().mean, sigmas: SURELY };
                 let claim =
                     format!("ours is comparable to {} or better at {} dimensions", other.method, ours.dimension);
-                rows.push(Row::new(&name, difference, self.seeds).claim(&claim, rule));
+                rows.push(Row::new(&name, difference, seeds).claim(&claim, rule));
             }
         }
         let pairs: Vec<(&Variant, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
@@ -210,9 +255,9 @@ impl Sweep {
         figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
         let mut notes = vec![
             format!(
-                "FID with the features `{}`: {} samples of each model against all test images; {} iterations with \
-                 batches of {}.",
-                self.features, self.samples, self.learning.iterations, self.learning.batch
+                "FID with the features `{features}`: {samples} samples of each model against all test images; {} \
+                 iterations with batches of {}.",
+                learning.iterations, learning.batch
             ),
             "± is the standard error over seeds.".into(),
             "Comparable or better: worse by at most a tenth of the other's distance, beyond two standard errors."
@@ -224,9 +269,9 @@ impl Sweep {
 
     fn against_dimension(&self, values: &[Value]) -> Figure {
         let mut lines = Lines::new("", Axis::log("dimension of the code"), Axis::linear("Fréchet distance"));
-        for method in &self.methods {
-            let own = values.iter().filter(|v| v.method == *method);
-            lines = lines.with(Series::new(method, method).estimates(own.map(|v| (v.dimension as f64, v.fid()))));
+        for method in &self.settings.methods {
+            let (own, name) = (values.iter().filter(|v| v.method == *method), method.to_string());
+            lines = lines.with(Series::new(&name, &name).estimates(own.map(|v| (v.dimension as f64, v.fid()))));
         }
         let caption = "FID at the end of training against the dimension of the code; bands are 95 % intervals of the mean over seeds.";
         Figure::new("dimension", caption, Plot::Lines(lines))
@@ -236,7 +281,8 @@ impl Sweep {
         let mut lines = Lines::new("", Axis::linear("iterations"), Axis::linear("Fréchet distance"));
         for value in values {
             let points = value.measured.iter().map(|m| (f64::from(m.step), Fid::across(&m.distances)));
-            let series = Series::new(&value.title(), &value.method).dashed(self.dash(value.dimension));
+            let series = Series::new(&value.title(), &value.method.to_string());
+            let series = series.dashed(self.settings.dash(value.dimension));
             lines = lines.with(series.estimates(points));
         }
         Figure::new("progress", "FID during training.", Plot::Lines(lines))

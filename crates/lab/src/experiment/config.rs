@@ -74,9 +74,11 @@ impl Config {
     /// All settings as the type that the experiment wants; an error names the key.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let text = |e: toml::de::Error| {
-            let message = e.to_string();
-            let lines: Vec<&str> = message.trim_end().lines().map(str::trim).collect();
-            Error::config(format!("{}: {}", self.file, lines.join(" ")))
+            // the last line of the text, the only place of the key, is "in `table.key`"
+            let (message, shown) = (e.message(), e.to_string());
+            let place = shown.trim_end().lines().last().and_then(|line| line.strip_prefix("in "));
+            let place = place.map_or(String::new(), |key| format!("{key}: "));
+            Error::config(format!("{}: {place}{message}", self.file))
         };
         Value::Table(self.table.clone()).try_into().map_err(text)
     }

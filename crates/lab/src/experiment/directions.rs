@@ -23,7 +23,7 @@ use minvel::{Error, energy};
 use minvel_engine::optim::{Optimiser, Schedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, State};
 use quality::Quality;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// The circle's line in the list.
@@ -62,24 +62,45 @@ struct Directions {
     run: Vec<String>,
     hidden: Vec<usize>,
     rate: f64,
-    schedule: String,
+    schedule: Rate,
     average: f64,
     step_size: f64,
-    form: String,
+    form: Form,
     grid: usize,
     mass: f64,
     settings: BTreeMap<String, Setting>,
+}
+
+/// How the learning rate goes.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Rate {
+    Constant,
+    Cosine,
+}
+
+/// In which coordinates a step is made.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Form {
+    Chart,
+    Geodesic,
 }
 
 /// On what, and for how long.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Setting {
-    law: String,
+    #[serde(deserialize_with = "known_law")]
+    law: Toy,
     iterations: u32,
     batch: usize,
     /// Of a fixed set; 0 for fresh ones.
     samples: usize,
+}
+
+fn known_law<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Toy, D::Error> {
+    Toy::named(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
 
 /// What a setting led to.
@@ -101,13 +122,11 @@ impl Directions {
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("rate", this.rate > 0.0, "must be positive")?;
-        demand("schedule", ["constant", "cosine"].contains(&&*this.schedule), "must be \"constant\" or \"cosine\"")?;
         demand("step_size", this.step_size > 0.0, "must be positive")?;
         demand("average", (0.0..1.0).contains(&this.average), "must lie in [0, 1)")?;
         demand("mass", this.mass > 0.0 && this.mass <= 1.0, "must lie in (0, 1]")?;
         demand("grid", this.grid >= 8, "must be at least 8")?;
         demand("hidden", !this.hidden.contains(&0), "must be positive")?;
-        demand("form", ["chart", "geodesic"].contains(&&*this.form), "must be \"chart\" or \"geodesic\"")?;
         demand("run", !this.run.is_empty(), "needs at least one setting")?;
         for (i, name) in this.run.iter().enumerate() {
             let known: Vec<&str> = this.settings.keys().map(String::as_str).collect();
@@ -119,7 +138,7 @@ impl Directions {
             let key = |of: &str| format!("settings.{name}.{of}");
             let Setting { law, iterations, batch, samples } = setting;
             let laws: Vec<&str> = Toy::NAMES.into_iter().filter(|n| n.split('-').next() == Some(kind)).collect();
-            demand(&key("law"), laws.contains(&law.as_str()), &format!("must be one of {}", laws.join(", ")))?;
+            demand(&key("law"), laws.contains(&law.name), &format!("must be one of {}", laws.join(", ")))?;
             demand(&key("iterations"), *iterations > 0, "must be positive")?;
             demand(&key("batch"), *batch > 0, "must be positive")?;
             demand(&key("samples"), *samples == 0 || samples >= batch, "must be 0, or at least the batch")?;
@@ -132,13 +151,19 @@ impl Directions {
     }
 
     fn objective(&self, law: &Toy) -> MinimumVelocity {
-        let form = if self.form == "chart" { FlowForm::Chart } else { FlowForm::Geodesic };
+        let form = match self.form {
+            Form::Chart => FlowForm::Chart,
+            Form::Geodesic => FlowForm::Geodesic,
+        };
         let flow = RiemannianLangevin { manifold: law.manifold.clone(), form };
         MinimumVelocity { adaptive: true, ..MinimumVelocity::new(flow, self.step_size) }
     }
 
     fn schedule(&self, steps: u32) -> Schedule {
-        if self.schedule == "constant" { Schedule::Constant } else { Schedule::Cosine { steps, floor: 0.0 } }
+        match self.schedule {
+            Rate::Constant => Schedule::Constant,
+            Rate::Cosine => Schedule::Cosine { steps, floor: 0.0 },
+        }
     }
 
     /// The points of an iteration: fresh ones, all of a fixed set, or some of it in an order shuffled for each epoch.
@@ -165,11 +190,11 @@ impl Directions {
 
     fn learn(&self, name: &str, context: &Context) -> Result<Learnt, Error> {
         let setting = &self.settings[name];
-        let law = Toy::named(&setting.law).expect("checked");
-        let model = self.model(&law);
+        let law = &setting.law;
+        let model = self.model(law);
         let g = Graph::new();
         let (energy, noise) = (|y| model.energy(y), Noise::drawn(Law::Gaussian, NOISE));
-        let loss = 0.5 * self.objective(&law).loss(&energy, self.data(&g, &law, setting).into(), noise);
+        let loss = 0.5 * self.objective(law).loss(&energy, self.data(&g, law, setting).into(), noise);
         let schedule = self.schedule(setting.iterations);
         let optimiser = Optimiser { schedule, average: Some(self.average), ..Optimiser::rmsprop_tf(self.rate) };
         let updates = optimiser.minimise(loss, &energy::parameters(&model, &g));
@@ -177,23 +202,23 @@ impl Directions {
         let mut state = State::new(self.seeds);
         energy::initialise(&model, &mut state, self.seed);
         updates.initialise(&mut state);
-        let data = self.fixed_set(&law, setting, context)?;
+        let data = self.fixed_set(law, setting, context)?;
         let trainer = Trainer::new(name, setting.iterations, self.seed);
         let training = trainer.run(&mut program, &mut state, &[("data", &data)], context)?.all_finite()?;
 
-        let judge = quality::Judge { law: &law, model: &model, grid: self.grid, mass: self.mass };
+        let judge = quality::Judge { law, model: &model, grid: self.grid, mass: self.mass };
         let last = quality::parameters(&model, &state, "");
         Ok(Learnt {
             looks: training.looks,
             last: judge.grades(&last, context)?,
             averaged: judge.grades(&quality::parameters(&model, &state, "/average"), context)?,
-            log_densities: judge.log_densities(&last, &picture::points(&law), context)?,
+            log_densities: judge.log_densities(&last, &picture::points(law), context)?,
         })
     }
 
     /// Numbers and the claim of one setting.
     fn rows(&self, name: &str, learnt: &Learnt) -> Vec<Row> {
-        let law = Toy::named(&self.settings[name].law).expect("checked");
+        let law = &self.settings[name].law;
         let optimum = format::plain(-0.5 * law.information.expect("mixtures know it"));
         let region = format!("{} % of the mass", format::plain(100.0 * self.mass));
         let row = |what: &str, of: &[Quality], number: fn(&Quality) -> f64| {
@@ -224,19 +249,19 @@ impl Directions {
             all if all == batch => format!("{all} fixed samples"),
             all => format!("{batch} of {all} fixed samples each"),
         };
-        let rate = if self.schedule == "constant" { "" } else { ", learning rate falling to zero" };
+        let rate = if self.schedule == Rate::Constant { "" } else { ", learning rate falling to zero" };
         format!("{name} setting ({iterations} iterations, {data}{rate})")
     }
 }
 
 impl Directions {
     fn notes(&self) -> Vec<String> {
-        let rate = match &*self.schedule {
-            "constant" => {
+        let rate = match self.schedule {
+            Rate::Constant => {
                 "The learning rate is constant, as in the paper, so the last iterate keeps fluctuating around the \
                  optimum; the running average of the weights is our addition and decides no claim."
             }
-            _ => {
+            Rate::Cosine => {
                 "The learning rate falls to zero along half a cosine, unlike the paper's: with a constant rate and \
                  the small batches of the quick settings, the last iterate fluctuates around the optimum by a KL of \
                  1e-3."

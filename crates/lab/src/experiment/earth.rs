@@ -10,7 +10,7 @@
 mod set;
 mod table;
 
-use super::recipe::Recipe;
+use super::recipe::{Fits, Recipe};
 use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::data::{Dataset, catalogue};
 use minvel::Error;
@@ -33,9 +33,17 @@ pub const ENTRY: Entry = Entry {
     hidden: false,
 };
 
+/// The sets, and how they are fitted.
+struct Earth {
+    seed: u64,
+    seeds: usize,
+    sets: Vec<&'static Set>,
+    fits: Fits,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Earth {
+struct Settings {
     seed: u64,
     seeds: usize,
     sets: Vec<String>,
@@ -68,22 +76,24 @@ struct Outcome {
 
 impl Earth {
     fn check(config: &Config) -> Result<Self, Error> {
-        let this: Earth = config.read()?;
-        this.fit.settings(this.seed)?;
+        let this: Settings = config.read()?;
+        let fits = this.fit.fits(this.seed)?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("sets", !this.sets.is_empty(), "needs at least one set")?;
-        for (i, name) in this.sets.iter().enumerate() {
+        let mut sets: Vec<&'static Set> = vec![];
+        for name in &this.sets {
             let known: Vec<&str> = Set::LIST.iter().map(|s| s.name).collect();
             let what = format!("contains `{name}`; expected {}", known.join(", "));
-            demand("sets", Set::named(name).is_some(), &what)?;
-            demand("sets", !this.sets[..i].contains(name), &format!("contains `{name}` twice"))?;
+            let set = Set::named(name).ok_or_else(|| config.refuse("sets", &what))?;
+            demand("sets", sets.iter().all(|known| known.name != set.name), &format!("contains `{name}` twice"))?;
+            sets.push(set);
         }
-        Ok(this)
+        Ok(Earth { seed: this.seed, seeds: this.seeds, sets, fits })
     }
 
     fn fit(&self, data: &Dataset, seed: u64, context: &Context) -> Result<Outcome, Error> {
-        let settings = self.fit.settings(seed)?;
+        let settings = self.fits.of(seed);
         let split = data.split(seed);
         let (train, validation) = (data.select(&split.train), data.select(&split.validation));
         let (model, history) = Model::learn(data.manifold.clone(), &settings, &train, &validation, context)?;
@@ -105,7 +115,7 @@ impl Earth {
 impl Experiment for Earth {
     fn ready(&self) -> Result<(), Error> {
         let mut missing: Vec<&str> = vec![];
-        for set in self.sets.iter().map(|name| Set::named(name).expect("checked")) {
+        for set in &self.sets {
             if !catalogue::find(set.data)?.is_at_hand() && !missing.contains(&set.data) {
                 missing.push(set.data);
             }
@@ -117,8 +127,8 @@ impl Experiment for Earth {
         runner.plan(self.sets.len() * self.seeds);
         let mut findings = Findings::default();
         let mut files = BTreeMap::new();
-        for name in &self.sets {
-            let set = Set::named(name).expect("checked");
+        for &set in &self.sets {
+            let name = set.name;
             let data = set.read()?;
             files.insert(set.data, data.sha256.clone());
             let mut splits = vec![];
@@ -140,7 +150,7 @@ impl Experiment for Earth {
         findings
             .notes
             .push("Seconds cover training and evaluation, on a machine that may have been running other jobs.".into());
-        findings.notes.push(self.fit.note(self.seed)?);
+        findings.notes.push(self.fits.note());
         findings.notes.push(format!("SHA-256 of the files: {}.", files.join(", ")));
         Ok(findings)
     }

@@ -9,12 +9,13 @@
 
 mod line;
 
-use super::recipe::Recipe;
+use super::recipe::{Fits, Recipe};
 use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::report::{Claim, Row};
 use minvel::density::{Bump, Density, KernelDensity, Search};
 use minvel::estimate::Estimate;
 use minvel::fit::{FitSettings, Model, Outcome};
+use minvel::manifold::Space;
 use minvel::train::Context;
 use minvel::{Error, Manifold, manifold};
 use minvel_engine::random::{Key, Stream};
@@ -49,9 +50,16 @@ const LAWS: [Law; 7] = [
     ("three", &[(0.4, 30.0, -2.0), (0.35, 12.0, 0.2), (0.25, 60.0, 1.8)]),
 ];
 
+/// The manifolds, and how the laws on them are fitted.
+struct Integrals {
+    settings: Settings,
+    manifolds: Vec<Arc<dyn Manifold>>,
+    fits: Fits,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Integrals {
+struct Settings {
     seed: u64,
     seeds: usize,
     manifolds: Vec<String>,
@@ -96,8 +104,8 @@ struct Found {
 
 impl Integrals {
     fn check(config: &Config) -> Result<Self, Error> {
-        let this: Integrals = config.read()?;
-        this.fit.settings(this.seed)?;
+        let this: Settings = config.read()?;
+        let fits = this.fit.fits(this.seed)?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("rows", !this.rows.is_empty() && this.rows.iter().all(|n| *n >= 5), "must be at least 5 each")?;
@@ -105,6 +113,7 @@ impl Integrals {
         demand("fresh", this.fresh >= 100, "must be at least 100")?;
         demand("grid", this.grid >= 12, "must be at least 12")?;
         demand("manifolds", !this.manifolds.is_empty(), "names no manifold")?;
+        let mut manifolds = vec![];
         for name in &this.manifolds {
             let manifold = manifold::parse(name).map_err(|e| config.refuse("manifolds", &format!("is wrong: {e}")))?;
             let known = manifold.dim() <= 2 && manifold.spaces().is_some_and(|s| s.len() == 1);
@@ -113,32 +122,40 @@ impl Integrals {
                 known,
                 &format!("names `{name}`: only spaces of one or two dimensions have such laws"),
             )?;
+            manifolds.push(manifold);
         }
-        Ok(this)
+        Ok(Integrals { settings: this, manifolds, fits })
     }
 
-    fn find(&self, name: &str, law: &Law, rows: usize, k: usize, context: &Context) -> Result<Found, Error> {
-        let manifold = manifold::parse(name).expect("checked");
+    fn find(
+        &self,
+        (name, manifold): (&str, &Arc<dyn Manifold>),
+        law: &Law,
+        rows: usize,
+        k: usize,
+        context: &Context,
+    ) -> Result<Found, Error> {
+        let this = &self.settings;
         let seed = |what: &str| {
-            self.seed << 32 | u64::from(minvel::stream::named(&format!("{name} {} {rows} {k} {what}", law.0)))
+            this.seed << 32 | u64::from(minvel::stream::named(&format!("{name} {} {rows} {k} {what}", law.0)))
         };
         let (data, fresh) =
-            (points(&*manifold, law, rows, seed("data")), points(&*manifold, law, self.fresh, seed("fresh")));
-        let settings = self.fit.settings(self.seed + k as u64)?;
-        let fit = Outcome::of(&manifold, &settings, &data, &context.within("own"))?;
+            (points(&**manifold, law, rows, seed("data")), points(&**manifold, law, this.fresh, seed("fresh")));
+        let settings = self.fits.of(this.seed + k as u64);
+        let fit = Outcome::of(manifold, &settings, &data, &context.within("own"))?;
         let nll = |logs: Vec<f64>| -logs.iter().sum::<f64>() / logs.len() as f64;
         let own = nll(fit.model.log_density(&fresh, context)?);
-        let plain = nll(plain(&manifold, &settings, &data, &fresh, context)?);
+        let plain = nll(plain(manifold, &settings, &data, &fresh, context)?);
         let score = fit.evaluation.test_nll;
         let mut split = None;
-        if rows >= self.split {
+        if rows >= this.split {
             let mut always = settings.clone();
             always.few.rows = 0;
             if manifold.dim() > 1 {
                 // A grid of two dimensions does not resolve needles.
                 always.kernels = always.kernels.smooth();
             }
-            let model = Outcome::of(&manifold, &always, &data, &context.within("split"))?.model;
+            let model = Outcome::of(manifold, &always, &data, &context.within("split"))?.model;
             split = Some(self.whole(&model, context)?);
         }
         let own_whole = self.whole(&fit.model, context)?;
@@ -150,11 +167,11 @@ impl Integrals {
     fn whole(&self, model: &Model, context: &Context) -> Result<Whole, Error> {
         let manifold = model.manifold();
         let far = model.centres().iter().fold(0.0, |far: f64, x| far.max(x.abs()));
-        let hyperbolic = manifold.to_string().starts_with("hyperbolic");
+        let hyperbolic = matches!(manifold.spaces().as_deref(), Some([Space::Hyperbolic(_)]));
         let radius = if hyperbolic { 2.0 * far.atanh() + 5.0 } else { 2.5 * far + 1.0 };
         let grid = match manifold.dim() {
             1 => line::grid(&**manifold, &model.centres()),
-            _ => manifold.grid(self.grid, radius).expect("checked: at most two dimensions"),
+            _ => manifold.grid(self.settings.grid, radius).expect("checked: at most two dimensions"),
         };
         let excess = |logs: Vec<f64>| grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
         Ok(Whole {
@@ -209,17 +226,18 @@ fn plain(
 
 impl Experiment for Integrals {
     fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
-        runner.plan(self.manifolds.len() * self.rows.len() * LAWS.len());
+        let Settings { seeds, rows: ref sizes, .. } = self.settings;
+        runner.plan(self.manifolds.len() * sizes.len() * LAWS.len());
         let (mut rows, mut details) = (vec![], vec![]);
-        for name in &self.manifolds {
+        for (name, manifold) in self.settings.manifolds.iter().zip(&self.manifolds) {
             let mut found: Vec<Found> = vec![];
-            for &count in &self.rows {
+            for &count in sizes {
                 let mut of_size: Vec<Found> = vec![];
                 for (l, law) in LAWS.iter().enumerate() {
                     let unit = format!("{}.rows={count}.law={}", name.replace(':', "-"), l + 1);
                     let one = |context: &Context| -> Result<Vec<Found>, Error> {
-                        (0..self.seeds)
-                            .map(|k| self.find(name, law, count, k, &context.within(&k.to_string())))
+                        (0..seeds)
+                            .map(|k| self.find((name, manifold), law, count, k, &context.within(&k.to_string())))
                             .collect()
                     };
                     let sets: Vec<Found> = runner.unit(&unit, one)?;
@@ -241,11 +259,11 @@ impl Experiment for Integrals {
         rows.extend(details);
         let laws: Vec<&str> = LAWS.iter().map(|law| law.0).collect();
         let notes = vec![
-            format!("Laws: {}; {} data sets of each law and size.", laws.join(", "), self.seeds),
+            format!("Laws: {}; {seeds} data sets of each law and size.", laws.join(", ")),
             "Split rows in two dimensions have kernels that the grid resolves: those shaped by many neighbours.".into(),
             "∫p differs from 1 by the error of log Z and by that of the grid, which is that of the kernels alone."
                 .into(),
-            self.fit.note(self.seed)?,
+            self.fits.note(),
         ];
         Ok(Findings { rows, figures: vec![], notes })
     }

@@ -16,25 +16,34 @@ pub(super) struct Recipe {
     set: Vec<String>,
 }
 
+/// The fits of an experiment: settings that differ in the seed alone.
+pub(super) struct Fits {
+    config: Config,
+    first: FitSettings,
+}
+
 impl Recipe {
-    /// The settings as written, of a seed.
-    fn config(&self, seed: u64) -> Result<Config, Error> {
+    /// The settings, checked; `seed` is that of the first fit.
+    pub fn fits(&self, seed: u64) -> Result<Fits, Error> {
         let defaults = fitting::defaults();
         let mut config = if self.quick { defaults.quick()? } else { defaults };
         for change in &self.set {
             config.set(change)?;
         }
         config.set(&format!("seed={seed}"))?;
-        Ok(config)
+        let first = fitting::settings(&config)?;
+        Ok(Fits { config, first })
     }
+}
 
-    /// The settings of a seed, checked.
-    pub fn settings(&self, seed: u64) -> Result<FitSettings, Error> {
-        fitting::settings(&self.config(seed)?)
+impl Fits {
+    /// The settings of the fit of a seed.
+    pub fn of(&self, seed: u64) -> FitSettings {
+        FitSettings { seed, ..self.first.clone() }
     }
 
     /// What a reader should know of them.
-    pub fn note(&self, seed: u64) -> Result<String, Error> {
-        Ok(format!("FitSettings of the first fit; the others differ only in the seed: {}", self.config(seed)?.json()))
+    pub fn note(&self) -> String {
+        format!("FitSettings of the first fit; the others differ only in the seed: {}", self.config.json())
     }
 }

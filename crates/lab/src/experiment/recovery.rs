@@ -7,17 +7,19 @@
 
 mod truth;
 
-use super::recipe::Recipe;
+use super::recipe::{Fits, Recipe};
 use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::{Axis, Lines, Plot, Series};
 use crate::report::{Claim, Figure, Row};
 use minvel::energy::{Energy, log_prob, points};
 use minvel::estimate::Estimate;
 use minvel::fit::{Model, Split};
+use minvel::manifold::Space;
 use minvel::train::Context;
 use minvel::{Error, Manifold, manifold};
 use minvel_engine::{Clock, Graph, State};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use truth::Truths;
 
 /// Its line in the list.
@@ -41,9 +43,16 @@ const ON_CIRCLE: usize = 20;
 /// The coarser grid has 2/3 of the nodes.
 const COARSER: (usize, usize) = (2, 3);
 
+/// The manifolds, and how mixtures on them are fitted.
+struct Recovery {
+    settings: Settings,
+    manifolds: Vec<Arc<dyn Manifold>>,
+    fits: Fits,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Recovery {
+struct Settings {
     seed: u64,
     seeds: usize,
     manifolds: Vec<String>,
@@ -78,8 +87,8 @@ struct Found {
 
 impl Recovery {
     fn check(config: &Config) -> Result<Self, Error> {
-        let this: Recovery = config.read()?;
-        this.fit.settings(this.seed)?;
+        let this: Settings = config.read()?;
+        let fits = this.fit.fits(this.seed)?;
         this.mixtures.check(config)?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
@@ -87,6 +96,7 @@ impl Recovery {
         demand("fresh", this.fresh >= 100, "must be at least 100")?;
         demand("grid", this.grid >= 12, "must be at least 12")?;
         demand("manifolds", !this.manifolds.is_empty(), "needs at least one manifold")?;
+        let mut manifolds = vec![];
         for (i, name) in this.manifolds.iter().enumerate() {
             let manifold =
                 manifold::parse(name).map_err(|e| config.refuse("manifolds", &format!("is invalid: {e}")))?;
@@ -94,32 +104,33 @@ impl Recovery {
                 format!("contains `{name}`: only spheres, tori and flat spaces of dimension 1 to 3 have such mixtures");
             demand("manifolds", Truths::live_on(&*manifold), &what)?;
             demand("manifolds", !this.manifolds[..i].contains(name), &format!("contains `{name}` twice"))?;
+            manifolds.push(manifold);
         }
-        Ok(this)
+        Ok(Recovery { settings: this, manifolds, fits })
     }
 
     /// Fits a model to points of mixture number k, and compares.
-    fn find(&self, name: &str, k: usize, context: &Context) -> Result<Found, Error> {
-        let manifold = manifold::parse(name).expect("checked");
+    fn find(&self, (name, manifold): (&str, &Arc<dyn Manifold>), k: usize, context: &Context) -> Result<Found, Error> {
+        let this = &self.settings;
         let m = manifold.ambient();
-        let seed = |what: &str| self.seed << 32 | u64::from(minvel::stream::named(&format!("{name} {k} {what}")));
-        let (components, law) = self.mixtures.draw(&*manifold, seed("law"));
+        let seed = |what: &str| this.seed << 32 | u64::from(minvel::stream::named(&format!("{name} {k} {what}")));
+        let (components, law) = this.mixtures.draw(&**manifold, seed("law"));
         let known = |count: usize, what: &str| points(&*law, count, seed(what)).expect("mixtures can be sampled");
-        let data = known(self.points, "points");
-        let settings = self.fit.settings(self.seed + k as u64)?;
-        let split = Split::new(self.points, settings.seed);
+        let data = known(this.points, "points");
+        let settings = self.fits.of(this.seed + k as u64);
+        let split = Split::new(this.points, settings.seed);
         let part = |rows: &[usize]| rows.iter().flat_map(|&i| &data[i * m..][..m]).copied().collect::<Vec<f64>>();
         let (train, validation) = (part(&split.train), part(&split.validation));
         let (model, _) = Model::learn(manifold.clone(), &settings, &train, &validation, context)?;
 
         context.begin("judging", 3, 0);
-        let fresh = known(self.fresh, "fresh");
+        let fresh = known(this.fresh, "fresh");
         let truth = log_densities(&*law, &fresh, m, context)?;
         let divergence = |logs: Vec<f64>| Estimate::paired(&truth, &logs);
         let (own, kernels) = (model.log_density(&fresh, context)?, model.log_anchor(&fresh, context)?);
         context.advance(1, "KL");
-        let integral = |resolution: usize| integral(&model, &*manifold, resolution, &data, context);
-        let nodes = if manifold.dim() == 1 { ON_CIRCLE * self.grid } else { self.grid };
+        let integral = |resolution: usize| integral(&model, &**manifold, resolution, &data, context);
+        let nodes = if manifold.dim() == 1 { ON_CIRCLE * this.grid } else { this.grid };
         let coarser = integral(nodes * COARSER.0 / COARSER.1)?;
         context.advance(2, "quadrature");
         let finer = integral(nodes)?;
@@ -163,20 +174,21 @@ fn integral(
 
 impl Experiment for Recovery {
     fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
-        runner.plan(self.manifolds.len() * self.seeds);
+        let Settings { seeds, points, fresh, .. } = self.settings;
+        runner.plan(self.manifolds.len() * seeds);
         let (mut rows, mut details) = (vec![], vec![]);
         let mut panel = Lines::new(
             "",
             Axis::linear("mixtures, from best to worst recovery").every(1.0),
             Axis::log("KL(truth‖model) (nats)"),
         );
-        for name in &self.manifolds {
+        for (name, manifold) in self.settings.manifolds.iter().zip(&self.manifolds) {
             let mut found = vec![];
-            for k in 0..self.seeds {
+            for k in 0..seeds {
                 let unit = format!("{}.mixture={}", name.replace(':', "-"), k + 1);
-                found.push(runner.unit(&unit, |context| self.find(name, k, context))?);
+                found.push(runner.unit(&unit, |context| self.find((name, manifold), k, context))?);
             }
-            let title = title(&*manifold::parse(name).expect("checked"));
+            let title = title(&**manifold);
             rows.extend(summary(&title, &found));
             details.extend(found.iter().enumerate().map(|(k, f)| {
                 let what = format!("{title}, mixture {} of {} components: KL(truth‖model)", k + 1, f.components);
@@ -189,20 +201,18 @@ impl Experiment for Recovery {
         }
         rows.extend(details);
         let caption = format!(
-            "KL(truth‖model) of {} random mixtures on each manifold, from {} points each; bands are 95 % intervals \
-             over {} fresh points. The level is the limit claimed for nine mixtures in ten.",
-            self.seeds, self.points, self.fresh
+            "KL(truth‖model) of {seeds} random mixtures on each manifold, from {points} points each; bands are 95 % \
+             intervals over {fresh} fresh points. The level is the limit claimed for nine mixtures in ten."
         );
         let figure = Figure::new("divergence", &caption, Plot::Lines(panel.level(NEAR, "0.05 nats")));
         let notes = vec![
             format!(
-                "Of {} points, 80 % are training and 10 % validation points; the other 10 % are unused. ∫q is \
+                "Of {points} points, 80 % are training and 10 % validation points; the other 10 % are unused. ∫q is \
                  computed on two grids, of which the finer one counts; on flat space it is truncated at twice the \
-                 distance of the furthest point.",
-                self.points
+                 distance of the furthest point."
             ),
             "∫q differs from 1 by the error of log Z and by that of the grid.".into(),
-            self.fit.note(self.seed)?,
+            self.fits.note(),
         ];
         Ok(Findings { rows, figures: vec![figure], notes })
     }
@@ -240,10 +250,9 @@ fn summary(title: &str, found: &[Found]) -> Vec<Row> {
 
 /// A manifold as one writes it: S², T², R².
 fn title(manifold: &dyn Manifold) -> String {
-    let name = manifold.to_string();
-    let letter = match name.as_bytes()[0] {
-        b's' => "S",
-        b't' => "T",
+    let letter = match manifold.spaces().as_deref() {
+        Some([Space::Sphere(_)]) => "S",
+        Some([Space::Torus(_)]) => "T",
         _ => "R",
     };
     format!("{letter}{}", ["¹", "²", "³"][manifold.dim() - 1])

@@ -14,7 +14,9 @@ use super::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::Plot;
 use crate::report::Figure;
 use minvel::Error;
-use minvel::autoencoder::Evidence;
+use minvel::autoencoder::{Evidence, MatchKind, PosteriorKind};
+use minvel::manifold::Space;
+use minvel::network::Activation;
 use minvel_engine::State;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,9 +32,15 @@ pub const ENTRY: Entry = Entry {
     hidden: false,
 };
 
+/// The tables, with all that they compare.
+struct Comparison {
+    settings: Settings,
+    tables: Vec<(Version, Vec<(Place, Variant)>)>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Comparison {
+struct Settings {
     data: String,
     seed: u64,
     seeds: usize,
@@ -40,7 +48,7 @@ struct Comparison {
     tables: Vec<Version>,
     dimensions: Vec<usize>,
     latents: Vec<String>,
-    posteriors: Vec<String>,
+    posteriors: Vec<PosteriorKind>,
     learning: Rates,
     evaluation: Evaluation,
 }
@@ -77,93 +85,73 @@ struct Likelihoods {
 /// A place in the table.
 #[derive(Clone, Debug, PartialEq)]
 struct Place {
-    posterior: String,
+    posterior: PosteriorKind,
+    /// A family of manifolds.
     latent: String,
     dimension: usize,
+    /// The manifold of the family and the dimension.
+    space: Option<Space>,
+}
+
+/// How −log p of a cell is estimated.
+struct Estimation {
+    /// Name of the unit.
+    unit: String,
+    evidence: Evidence,
+    /// In the charts of the official code.
+    official: bool,
 }
 
 impl Comparison {
     fn check(config: &Config) -> Result<Self, Error> {
-        let this: Comparison = config.read()?;
+        let this: Settings = config.read()?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("official_seeds", this.official_seeds > 0, "must be positive")?;
         demand("tables", !this.tables.is_empty(), "needs at least one table")?;
-        demand("dimensions", !this.places().is_empty(), "select no model together with `latents` and `posteriors`")?;
+        let selected = this.dimensions.len() * this.latents.len() * this.posteriors.len();
+        demand("dimensions", selected > 0, "select no model together with `latents` and `posteriors`")?;
         demand("dimensions", this.dimensions.iter().all(|&n| n > 0), "must be positive")?;
         let Evaluation { images, chains, temperatures, group, .. } = this.evaluation;
         let some = images > 0 && chains > 0 && group > 0 && temperatures > 1;
         demand("evaluation", some, "needs at least one image, one chain, a group of one and two temperatures")?;
-        for version in &this.tables {
-            for place in this.places() {
-                this.cell(&place, *version).learning()?;
-            }
-        }
-        Ok(this)
-    }
-
-    fn places(&self) -> Vec<Place> {
-        let mut places = vec![];
-        for &dimension in &self.dimensions {
-            for posterior in &self.posteriors {
-                for latent in &self.latents {
-                    places.push(Place { posterior: posterior.clone(), latent: latent.clone(), dimension });
-                }
-            }
-        }
-        places
-    }
-
-    /// How a place is filled in a table: what is the same in both has the same name.
-    fn cell(&self, place: &Place, version: Version) -> Variant {
-        let Place { posterior, latent, dimension } = place;
-        let explicit = posterior == "explicit";
-        let official = explicit && version == Version::Replicate;
-        let kind = if explicit { "divergence" } else { "conditional" };
-        let mut settings = self.learning.settings(format!("{latent}:{dimension}"), posterior, kind);
-        if official {
-            (settings.official, settings.activation) = (true, "relu".into());
-        }
-        let name = format!("{posterior}-{latent}-{dimension}{}", if official { "-official" } else { "" });
-        let title = format!("{posterior}, {latent} {dimension}{}", if official { " (official)" } else { "" });
-        let (method, dash) = (place.method(), dash_of(latent));
-        Variant { name, title, method, dash, image: [28, 28, 1], settings, every: 0, shown: !explicit }
+        let table = |version: &Version| Ok((*version, this.table(*version)?));
+        let tables = this.tables.iter().map(table).collect::<Result<_, Error>>()?;
+        Ok(Comparison { settings: this, tables })
     }
 
     /// Trainings of a cell: fewer of those that only the second table has.
     fn seeds_of(&self, cell: &Variant) -> usize {
-        if cell.settings.official { self.seeds.min(self.official_seeds) } else { self.seeds }
+        let Settings { seeds, official_seeds, .. } = self.settings;
+        if cell.settings.official { seeds.min(official_seeds) } else { seeds }
     }
 
-    fn evidence(&self, cell: &Variant, version: Version) -> Result<(String, Evidence), Error> {
-        let Evaluation { chains, temperatures, group, .. } = self.evaluation;
-        let model = cell.model()?;
-        let plain = Evidence::on(&model.latent, temperatures, chains, group);
-        let official = version == Version::Replicate && cell.settings.latent.starts_with("sphere");
-        Ok(if official {
-            (format!("{}.official-evidence", cell.name), plain.replicating_the_official_charts(&model.latent))
-        } else {
-            (format!("{}.evidence", cell.name), plain)
-        })
+    fn estimation(&self, cell: &Variant, version: Version) -> Estimation {
+        let Evaluation { chains, temperatures, group, .. } = self.settings.evaluation;
+        let latent = &cell.model().latent;
+        let plain = Evidence::on(latent, temperatures, chains, group);
+        let official = version == Version::Replicate && matches!(cell.settings.latent.space(), Some(Space::Sphere(_)));
+        let unit = format!("{}.{}", cell.name, if official { "official-evidence" } else { "evidence" });
+        let evidence = if official { plain.replicating_the_official_charts(latent) } else { plain };
+        Estimation { unit, evidence, official }
     }
 
     /// −log p̂ of all seeds on the chosen digits.
     fn likelihoods(
         &self,
         cell: &Variant,
-        unit: &str,
-        evidence: &Evidence,
+        Estimation { unit, evidence, official }: &Estimation,
         digits: &ImageModels,
         runner: &mut Runner,
     ) -> Result<Likelihoods, Error> {
         let folder = runner.folder().to_path_buf();
         runner.unit(unit, |context| {
-            let images = digits.binarised(self.evaluation.images)?;
+            let images = digits.binarised(self.settings.evaluation.images)?;
             let mut state = cell.state(&folder)?;
-            if unit.ends_with("official-evidence") {
-                state = first_replicas(&state, self.official_seeds);
+            if *official {
+                state = first_replicas(&state, self.settings.official_seeds);
             }
-            let logs = evidence.log_likelihoods(&cell.model()?, &state, &images, self.seed, context)?;
+            let logs = evidence.log_likelihoods(cell.model(), &state, &images, self.settings.seed, context)?;
             let negative = |own: &Vec<f64>| own.iter().map(|l| -l).collect::<Vec<f64>>();
             let mean = |own: &Vec<f64>| -own.iter().sum::<f64>() / own.len() as f64;
             Ok(Likelihoods { seeds: logs.iter().map(mean).collect(), digits: logs.first().map_or(vec![], negative) })
@@ -173,15 +161,61 @@ impl Comparison {
     /// −log p̂ of the first seed on all test digits.
     fn all_digits(&self, cell: &Variant, digits: &ImageModels, runner: &mut Runner) -> Result<Likelihoods, Error> {
         let folder = runner.folder().to_path_buf();
-        let (unit, mut evidence) = self.evidence(cell, Version::Corrected)?;
-        evidence.group *= self.seeds;
+        let Estimation { unit, mut evidence, .. } = self.estimation(cell, Version::Corrected);
+        evidence.group *= self.settings.seeds;
         runner.unit(&format!("{unit}-all"), |context| {
             let images = digits.binarised(usize::MAX)?;
             let state = first_replicas(&cell.state(&folder)?, 1);
-            let logs = evidence.log_likelihoods(&cell.model()?, &state, &images, self.seed + 1, context)?;
+            let logs = evidence.log_likelihoods(cell.model(), &state, &images, self.settings.seed + 1, context)?;
             let digits: Vec<f64> = logs[0].iter().map(|l| -l).collect();
             Ok(Likelihoods { seeds: vec![digits.iter().sum::<f64>() / digits.len() as f64], digits })
         })
+    }
+}
+
+impl Settings {
+    /// All places of a table.
+    fn table(&self, version: Version) -> Result<Vec<(Place, Variant)>, Error> {
+        let mut table = vec![];
+        for &dimension in &self.dimensions {
+            for &posterior in &self.posteriors {
+                for latent in &self.latents {
+                    table.push(self.place(posterior, (latent, dimension), version)?);
+                }
+            }
+        }
+        Ok(table)
+    }
+
+    /// How a place is filled in a table: what is the same in both has the same name.
+    fn place(
+        &self,
+        posterior: PosteriorKind,
+        (latent, dimension): (&str, usize),
+        version: Version,
+    ) -> Result<(Place, Variant), Error> {
+        let explicit = posterior == PosteriorKind::Explicit;
+        let official = explicit && version == Version::Replicate;
+        let kind = if explicit { MatchKind::Divergence } else { MatchKind::Conditional };
+        let mut settings = self.learning.settings((latent, dimension), posterior, kind)?;
+        if official {
+            (settings.official, settings.activation) = (true, Activation::Relu);
+        }
+        let place = Place { posterior, latent: latent.to_string(), dimension, space: settings.latent.space() };
+        let name = format!("{posterior}-{latent}-{dimension}{}", if official { "-official" } else { "" });
+        let title = format!("{posterior}, {latent} {dimension}{}", if official { " (official)" } else { "" });
+        let (method, dash, image) = (place.method(), dash_of(&settings.latent), [28, 28, 1]);
+        let (learning, shown) = (settings.learning(image)?, !explicit);
+        Ok((place, Variant { name, title, method, dash, image, settings, learning, every: 0, shown }))
+    }
+
+    fn digits(&self) -> ImageModels {
+        ImageModels::new(Source::Mnist(given(&self.data)), self.seed)
+    }
+
+    /// Whether a place is evaluated on all digits.
+    fn wants_all(&self, place: &Place, version: Version) -> bool {
+        self.evaluation.all && version == Version::Corrected && place.is_ours()
     }
 }
 
@@ -198,36 +232,35 @@ fn first_replicas(state: &State<f32>, count: usize) -> State<f32> {
 
 impl Experiment for Comparison {
     fn ready(&self) -> Result<(), Error> {
-        ImageModels::new(Source::Mnist(given(&self.data)), self.seed).check()
+        self.settings.digits().check()
     }
 
     fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
-        let digits = ImageModels::new(Source::Mnist(given(&self.data)), self.seed);
+        let digits = self.settings.digits();
         let mut cells: Vec<(Variant, Trained)> = vec![];
         // What one table has evaluated the other need not.
         let mut known: BTreeMap<String, Likelihoods> = BTreeMap::new();
         let mut tables = vec![];
         runner.plan(self.units());
-        for &version in &self.tables {
+        for &(version, ref places) in &self.tables {
             let mut values = vec![];
-            for place in self.places() {
-                let cell = self.cell(&place, version);
+            for (place, cell) in places {
                 if !cells.iter().any(|(known, _)| known.name == cell.name) {
-                    let trained = cell.train(runner, &digits, (self.seed, self.seeds_of(&cell)));
+                    let trained = cell.train(runner, &digits, (self.settings.seed, self.seeds_of(cell)));
                     let Some(trained) = runner.if_finished(trained)? else { continue };
                     cells.push((cell.clone(), trained));
                 }
-                let (unit, evidence) = self.evidence(&cell, version)?;
-                if !known.contains_key(&unit) {
-                    let likelihoods = self.likelihoods(&cell, &unit, &evidence, &digits, runner);
+                let estimation = self.estimation(cell, version);
+                if !known.contains_key(&estimation.unit) {
+                    let likelihoods = self.likelihoods(cell, &estimation, &digits, runner);
                     let Some(likelihoods) = runner.if_finished(likelihoods)? else { continue };
-                    known.insert(unit.clone(), likelihoods);
+                    known.insert(estimation.unit.clone(), likelihoods);
                 }
-                let likelihoods = known[&unit].clone();
-                let wanted = self.evaluation.all && version == Version::Corrected && place.is_ours();
-                let all = wanted.then(|| self.all_digits(&cell, &digits, runner)).transpose();
+                let likelihoods = known[&estimation.unit].clone();
+                let wanted = self.settings.wants_all(place, version);
+                let all = wanted.then(|| self.all_digits(cell, &digits, runner)).transpose();
                 let all = runner.if_finished(all)?.flatten();
-                values.push(Value { place, likelihoods, all });
+                values.push(Value { place: place.clone(), likelihoods, all });
             }
             tables.push(Table { version, values });
         }
@@ -239,12 +272,11 @@ impl Comparison {
     /// Units that will be run: trainings, likelihoods and those on all digits, each once.
     fn units(&self) -> usize {
         let mut names = BTreeSet::new();
-        for &version in &self.tables {
-            for place in self.places() {
-                let cell = self.cell(&place, version);
+        for &(version, ref places) in &self.tables {
+            for (place, cell) in places {
                 names.insert(format!("{}.train", cell.name));
-                names.extend(self.evidence(&cell, version).map(|(unit, _)| unit));
-                if self.evaluation.all && version == Version::Corrected && place.is_ours() {
+                names.insert(self.estimation(cell, version).unit);
+                if self.settings.wants_all(place, version) {
                     names.insert(format!("{}.all", cell.name));
                 }
             }
@@ -259,19 +291,21 @@ impl Comparison {
         }
         findings.figures.extend(tables.iter().map(Table::figure));
         let panel = |dimension: &usize| {
-            let own =
-                |cell: &Variant| !cell.settings.official && cell.settings.latent.ends_with(&format!(":{dimension}"));
+            let own = |cell: &Variant| {
+                let of_dimension = cell.settings.latent.space().is_some_and(|space| space.dim() == *dimension);
+                !cell.settings.official && of_dimension
+            };
             let pairs: Vec<(&Variant, &Trained)> = cells.iter().filter(|(c, _)| own(c)).map(|(c, t)| (c, t)).collect();
             curves(&format!("{dimension} dimensions"), &pairs)
         };
-        let plots = self.dimensions.iter().map(panel).collect();
+        let plots = self.settings.dimensions.iter().map(panel).collect();
         let caption = "Learning curves, means over seeds. For implicit posteriors the value is that of the surrogate, \
                        which lacks log Z of the learnt energy: only its gradient is meaningful.";
         findings.figures.push(Figure::new("learning", caption, Plot::Row { plots }));
-        for (cell, trained) in cells.iter().filter(|(cell, _)| cell.settings.posterior == "implicit") {
+        for (cell, trained) in cells.iter().filter(|(cell, _)| cell.settings.posterior == PosteriorKind::Implicit) {
             findings.figures.extend(trained.figures(cell));
         }
-        let Evaluation { images, chains, temperatures, .. } = self.evaluation;
+        let Evaluation { images, chains, temperatures, .. } = self.settings.evaluation;
         findings.notes = vec![
             format!(
                 "−log p(x) by annealed importance sampling: {images} test digits, binarised once, the same for all cells and seeds; \
@@ -291,6 +325,6 @@ impl Comparison {
 impl Place {
     /// What the paper proposes: implicit and spherical.
     fn is_ours(&self) -> bool {
-        self.posterior == "implicit" && self.latent == "sphere"
+        self.posterior == PosteriorKind::Implicit && matches!(self.space, Some(Space::Sphere(_)))
     }
 }

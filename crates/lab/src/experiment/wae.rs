@@ -14,7 +14,9 @@ use crate::data::mnist;
 use crate::fid::{FeatureMap, Fid, Grey, Inception, Lenet, Origin, Schooling};
 use crate::report::{Claim, Figure, Row};
 use minvel::Error;
+use minvel::autoencoder::{AutoencoderSettings, MatchKind, PosteriorKind};
 use minvel::estimate::Estimate;
+use minvel::manifold::Space;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -28,28 +30,61 @@ pub const ENTRY: Entry = Entry {
     hidden: false,
 };
 
+/// The table, with all that it compares.
+struct Comparison {
+    settings: Settings,
+    /// With the family of the latent manifold.
+    cells: Vec<(String, Variant)>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Comparison {
+struct Settings {
     data: String,
     lenet: String,
     epochs: u32,
-    inception: String,
+    inception: SecondJudge,
     seed: u64,
     seeds: usize,
     dimension: usize,
     latents: Vec<String>,
-    methods: Vec<String>,
+    methods: Vec<MatchKind>,
     samples: usize,
     learning: Rates,
 }
 
-/// The paper's table: method, latent, mean and standard deviation.
-const PAPER: [(&str, &str, f64, f64); 4] = [
-    ("adversarial", "euclidean", 24.59, 1.16),
-    ("adversarial", "sphere", 19.81, 1.13),
-    ("velocity", "euclidean", 23.80, 1.06),
-    ("velocity", "sphere", 18.36, 0.73),
+/// Whether Inception judges too.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SecondJudge {
+    /// If its weights are on this machine.
+    Auto,
+    Yes,
+    No,
+}
+
+/// The network whose features are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judge {
+    Lenet,
+    Inception,
+}
+
+/// A number of the paper's table.
+struct PaperValue {
+    method: MatchKind,
+    /// Of any dimension.
+    space: fn(usize) -> Space,
+    mean: f64,
+    deviation: f64,
+}
+
+/// The paper's table.
+const PAPER: [PaperValue; 4] = [
+    PaperValue { method: MatchKind::Adversarial, space: Space::Euclidean, mean: 24.59, deviation: 1.16 },
+    PaperValue { method: MatchKind::Adversarial, space: Space::Sphere, mean: 19.81, deviation: 1.13 },
+    PaperValue { method: MatchKind::Velocity, space: Space::Euclidean, mean: 23.80, deviation: 1.06 },
+    PaperValue { method: MatchKind::Velocity, space: Space::Sphere, mean: 18.36, deviation: 0.73 },
 ];
 
 /// Standard errors by which one cell must be better than another.
@@ -57,52 +92,61 @@ const SURELY: f64 = 2.0;
 
 impl Comparison {
     fn check(config: &Config) -> Result<Self, Error> {
-        let this: Comparison = config.read()?;
+        let this: Settings = config.read()?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
         demand("epochs", this.epochs > 0, "must be positive")?;
-        demand("inception", ["auto", "yes", "no"].contains(&this.inception.as_str()), "must be auto, yes or no")?;
         demand("samples", this.samples > 1, "must be at least 2")?;
         demand("dimension", this.dimension > 0, "must be positive")?;
         demand("latents", !this.latents.is_empty(), "needs at least one manifold")?;
         demand("methods", !this.methods.is_empty(), "needs at least one method")?;
-        for method in &this.methods {
+        let mut cells = vec![];
+        for &method in &this.methods {
             for latent in &this.latents {
-                this.cell(method, latent).learning()?;
+                cells.push((latent.clone(), this.cell(method, latent)?));
             }
         }
-        Ok(this)
+        Ok(Comparison { settings: this, cells })
     }
+}
 
-    fn cell(&self, method: &str, latent: &str) -> Variant {
-        let settings = self.learning.settings(format!("{latent}:{}", self.dimension), "point", method);
-        Variant {
+impl Settings {
+    fn cell(&self, method: MatchKind, latent: &str) -> Result<Variant, Error> {
+        let settings = self.learning.settings((latent, self.dimension), PosteriorKind::Point, method)?;
+        let image = [28, 28, 1];
+        Ok(Variant {
             name: format!("{method}-{latent}"),
             title: format!("{method}, {latent}"),
-            method: method.into(),
-            dash: dash_of(latent),
-            image: [28, 28, 1],
+            method: method.to_string(),
+            dash: dash_of(&settings.latent),
+            image,
+            learning: settings.learning(image)?,
             settings,
             every: 0,
             shown: true,
-        }
+        })
+    }
+
+    fn digits(&self) -> ImageModels {
+        ImageModels::new(Source::Mnist(given(&self.data)), self.seed)
     }
 }
 
 impl Comparison {
     /// The network that judges, given or trained first: where it is, and where it comes from.
     fn judge(&self, runner: &mut Runner) -> Result<(PathBuf, Origin), Error> {
-        if !self.lenet.is_empty() {
-            let path = PathBuf::from(&self.lenet);
+        let Settings { data, lenet, epochs, .. } = &self.settings;
+        if !lenet.is_empty() {
+            let path = PathBuf::from(lenet);
             let origin = Lenet::read(&path)?.origin;
             return Ok((path, origin));
         }
-        let folder = given(&self.data);
+        let folder = given(data);
         let models = runner.folder().join("models");
         let path = models.join("lenet.safetensors");
         let origin = runner.unit("lenet", |context| {
             let (train, test) = (mnist::train(folder.as_deref())?, mnist::test(folder.as_deref())?);
-            let schooling = Schooling { epochs: self.epochs, ..Schooling::default() };
+            let schooling = Schooling { epochs: *epochs, ..Schooling::default() };
             let network = Lenet::train(&train, &test, &schooling, context)?;
             minvel::file::create_folder(&models)?;
             network.write(&path)?;
@@ -112,39 +156,42 @@ impl Comparison {
     }
 
     /// Those who judge.
-    fn judges(&self) -> Vec<&'static str> {
-        let second = match self.inception.as_str() {
-            "auto" => Inception::home().is_ok(),
-            said => said == "yes",
+    fn judges(&self) -> Vec<Judge> {
+        let second = match self.settings.inception {
+            SecondJudge::Auto => Inception::home().is_ok(),
+            SecondJudge::Yes => true,
+            SecondJudge::No => false,
         };
-        if second { vec![LENET, INCEPTION] } else { vec![LENET] }
+        if second { vec![Judge::Lenet, Judge::Inception] } else { vec![Judge::Lenet] }
     }
 
     /// One of them, given where the LeNet is.
-    fn network(judge: &str, lenet: &Path) -> Result<Box<dyn FeatureMap>, Error> {
-        Ok(if judge == LENET {
-            Box::new(Lenet::read(lenet)?)
-        } else {
-            Box::new(Grey::new(Inception::find()?.of([28, 28])))
+    fn network(judge: Judge, lenet: &Path) -> Result<Box<dyn FeatureMap>, Error> {
+        Ok(match judge {
+            Judge::Lenet => Box::new(Lenet::read(lenet)?),
+            Judge::Inception => Box::new(Grey::new(Inception::find()?.of([28, 28]))),
         })
     }
 
     fn judging(&self) -> Judging {
-        Judging { samples: self.samples, seed: self.seed }
+        Judging { samples: self.settings.samples, seed: self.settings.seed }
     }
 
     /// The distance of each seed's samples from the test digits.
     fn distances(
         &self,
         cell: &Variant,
-        (judge, lenet): (&str, &Path),
+        (judge, lenet): (Judge, &Path),
         reference: &Path,
         runner: &mut Runner,
     ) -> Result<Vec<Fid>, Error> {
         let folder = runner.folder().to_path_buf();
-        let unit = if judge == LENET { "fid" } else { judge };
+        let unit = match judge {
+            Judge::Lenet => "fid",
+            Judge::Inception => judge.name(),
+        };
         runner.unit(&format!("{}.{unit}", cell.name), |context| {
-            context.begin(unit, self.seeds as u64, 0);
+            context.begin(unit, self.settings.seeds as u64, 0);
             let (network, model) = (Self::network(judge, lenet)?, (cell, cell.state(&folder)?));
             let distances = self.judging().distances(&*network, reference, model, context, 0)?;
             context.end();
@@ -155,40 +202,41 @@ impl Comparison {
 
 impl Experiment for Comparison {
     fn ready(&self) -> Result<(), Error> {
-        if !self.lenet.is_empty() {
-            Lenet::read(Path::new(&self.lenet))?;
+        let lenet = &self.settings.lenet;
+        if !lenet.is_empty() {
+            Lenet::read(Path::new(lenet))?;
         }
-        if self.judges().contains(&INCEPTION) {
+        if self.judges().contains(&Judge::Inception) {
             Inception::find()?;
         }
-        ImageModels::new(Source::Mnist(given(&self.data)), self.seed).check()
+        self.settings.digits().check()
     }
 
     fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
-        let digits = ImageModels::new(Source::Mnist(given(&self.data)), self.seed);
-        let own = usize::from(self.lenet.is_empty());
+        let Settings { seed, seeds, ref lenet, .. } = self.settings;
+        let digits = self.settings.digits();
+        let own = usize::from(lenet.is_empty());
         let judges = self.judges();
-        runner.plan(own + judges.len() + (1 + judges.len()) * self.methods.len() * self.latents.len());
+        runner.plan(own + judges.len() + (1 + judges.len()) * self.cells.len());
         let (lenet, origin) = self.judge(runner)?;
         let mut references = vec![];
         for &judge in &judges {
-            let unit = format!("reference-{judge}");
+            let unit = format!("reference-{}", judge.name());
             let reference = self.judging().reference(&unit, || Self::network(judge, &lenet), &digits, runner);
             references.push((judge, runner.if_finished(reference)?.unwrap_or_default()));
         }
         let (mut cells, mut values) = (vec![], vec![]);
-        for method in &self.methods {
-            for latent in &self.latents {
-                let cell = self.cell(method, latent);
-                let trained = cell.train(runner, &digits, (self.seed, self.seeds));
-                let Some(trained) = runner.if_finished(trained)? else { continue };
-                for (judge, reference) in &references {
-                    let distances = self.distances(&cell, (judge, &lenet), reference, runner);
-                    let Some(distances) = runner.if_finished(distances)? else { continue };
-                    values.push(Value { judge, method: method.clone(), latent: latent.clone(), distances });
-                }
-                cells.push((cell, trained));
+        for (latent, cell) in &self.cells {
+            let trained = cell.train(runner, &digits, (seed, seeds));
+            let Some(trained) = runner.if_finished(trained)? else { continue };
+            for &(judge, ref reference) in &references {
+                let distances = self.distances(cell, (judge, &lenet), reference, runner);
+                let Some(distances) = runner.if_finished(distances)? else { continue };
+                let AutoencoderSettings { latent: manifold, matching, .. } = &cell.settings;
+                let (method, space) = (matching.kind, manifold.space());
+                values.push(Value { judge, method, latent: latent.clone(), space, distances });
             }
+            cells.push((cell.clone(), trained));
         }
         Ok(self.findings(&origin, &cells, &values))
     }
@@ -196,31 +244,32 @@ impl Experiment for Comparison {
 
 impl Comparison {
     fn findings(&self, origin: &Origin, cells: &[(Variant, Trained)], values: &[Value]) -> Findings {
-        let mut rows: Vec<Row> = values.iter().map(|value| value.row(self.seeds)).collect();
+        let mut rows: Vec<Row> = values.iter().map(|value| value.row(self.settings.seeds)).collect();
         let mut compare = |better: Option<&Value>, worse: Option<&Value>| {
             let (Some(better), Some(worse)) = (better, worse) else { return };
             let (one, other) = (better.title(), worse.title());
-            let row =
-                Row::new(&format!("{}, {one} minus {other}", better.kind()), better.fid() - worse.fid(), self.seeds);
+            let name = format!("{}, {one} minus {other}", better.kind());
+            let row = Row::new(&name, better.fid() - worse.fid(), self.settings.seeds);
             let claim = format!("{one} is better than {other}{}", better.by());
             rows.push(row.claim(&claim, Claim::SurelyBelow { limit: 0.0, sigmas: SURELY }));
         };
         let judges = self.judged(values);
         for judge in &judges {
-            let is =
-                |v: &Value, method: &str, latent: &str| v.judge == *judge && v.method == method && v.latent == latent;
-            let find = |method: &str, latent: &str| values.iter().find(|v| is(v, method, latent));
-            for method in &self.methods {
-                compare(find(method, "sphere"), find(method, "euclidean"));
+            let of = |method: MatchKind| values.iter().filter(move |v| v.judge == *judge && v.method == method);
+            let on = |method, space| of(method).find(|v| v.space == Some(space));
+            for &method in &self.settings.methods {
+                let n = self.settings.dimension;
+                compare(on(method, Space::Sphere(n)), on(method, Space::Euclidean(n)));
             }
-            for latent in &self.latents {
-                compare(find("velocity", latent), find("adversarial", latent));
+            for latent in &self.settings.latents {
+                let on = |method| of(method).find(|v| v.latent == *latent);
+                compare(on(MatchKind::Velocity), on(MatchKind::Adversarial));
             }
         }
         let pairs: Vec<(&Variant, &Trained)> = cells.iter().map(|(c, t)| (c, t)).collect();
         let caption =
             "Loss of encoder and decoder, means over seeds; the matching term is scaled differently in each method.";
-        let mut figures: Vec<Figure> = judges.iter().map(|judge| self.figure(judge, values)).collect();
+        let mut figures: Vec<Figure> = judges.iter().map(|judge| self.figure(*judge, values)).collect();
         figures.push(Figure::new("learning", caption, curves("", &pairs)));
         figures.extend(cells.iter().flat_map(|(cell, trained)| trained.figures(cell)));
         let Origin { schooling, test_error, .. } = origin;
@@ -231,11 +280,11 @@ impl Comparison {
                  so absolute values are only roughly comparable.",
                 schooling.epochs,
                 100.0 * test_error,
-                self.samples
+                self.settings.samples
             ),
             "± is the standard error over seeds; the paper's ± are standard deviations.".into(),
         ];
-        if judges.contains(&INCEPTION) {
+        if judges.contains(&Judge::Inception) {
             notes.push(
                 "Inception was given the same binarised digits as three equal channels; the paper has no such \
                         values."
@@ -247,37 +296,46 @@ impl Comparison {
     }
 
     /// Those who judged something.
-    fn judged(&self, values: &[Value]) -> Vec<&'static str> {
-        [LENET, INCEPTION].into_iter().filter(|judge| values.iter().any(|v| v.judge == *judge)).collect()
+    fn judged(&self, values: &[Value]) -> Vec<Judge> {
+        [Judge::Lenet, Judge::Inception].into_iter().filter(|judge| values.iter().any(|v| v.judge == *judge)).collect()
     }
 
     /// Ours and the paper's, one below another.
-    fn figure(&self, judge: &str, values: &[Value]) -> Figure {
-        let entry = |v: &Value| (v.title(), v.method.clone(), v.fid(), v.paper());
+    fn figure(&self, judge: Judge, values: &[Value]) -> Figure {
+        let entry = |v: &Value| (v.title(), v.method.to_string(), v.fid(), v.paper());
         let entries = values.iter().filter(|v| v.judge == judge).map(entry);
-        if judge == LENET {
+        if judge == Judge::Lenet {
             let caption = "FID of each model and, below it, the paper's (with another LeNet); whiskers are 95 % \
                            intervals of the mean over seeds.";
             return Figure::new("table", caption, beside_paper("Fréchet distance of LeNet features", entries));
         }
         let caption = "The same with Inception's features.";
         Figure::new(
-            &format!("table-{judge}"),
+            &format!("table-{}", judge.name()),
             caption,
             beside_paper("Fréchet distance of Inception's features", entries),
         )
     }
 }
 
-/// Names of those who judge.
-const LENET: &str = "lenet";
-const INCEPTION: &str = "inception";
+impl Judge {
+    /// In names of units and files.
+    fn name(self) -> &'static str {
+        match self {
+            Judge::Lenet => "lenet",
+            Judge::Inception => "inception",
+        }
+    }
+}
 
 /// One number of the table.
 struct Value {
-    judge: &'static str,
-    method: String,
+    judge: Judge,
+    method: MatchKind,
+    /// A family of manifolds,
     latent: String,
+    /// and the one of the dimension.
+    space: Option<Space>,
     distances: Vec<Fid>,
 }
 
@@ -292,20 +350,21 @@ impl Value {
 
     /// What was measured.
     fn kind(&self) -> &'static str {
-        if self.judge == LENET { "FID" } else { "Inception's FID" }
+        if self.judge == Judge::Lenet { "FID" } else { "Inception's FID" }
     }
 
     /// Who says so, if it is not the paper's kind of judge.
     fn by(&self) -> &'static str {
-        if self.judge == LENET { "" } else { ", by Inception" }
+        if self.judge == Judge::Lenet { "" } else { ", by Inception" }
     }
 
     fn paper(&self) -> Option<(f64, f64)> {
-        if self.judge != LENET {
+        if self.judge != Judge::Lenet {
             return None;
         }
-        let is = |(method, latent, ..): &&(&str, &str, f64, f64)| *method == self.method && *latent == self.latent;
-        PAPER.iter().find(is).map(|&(.., mean, deviation)| (mean, deviation))
+        let space = self.space?;
+        let own = PAPER.iter().find(|p| p.method == self.method && (p.space)(space.dim()) == space);
+        own.map(|p| (p.mean, p.deviation))
     }
 
     fn row(&self, seeds: usize) -> Row {

@@ -175,7 +175,7 @@ pub(super) fn report(summary: &FitSummary, config: serde_json::Value, quick: boo
         format!("Rows: {}.", summary.procedure),
         format!("Model: {}.", model_in_words(summary)),
     ];
-    if summary.data.coordinates.manifold.contains("projective") {
+    if summary.data.coordinates.has_axes() {
         notes.push(
             "Axes: x and −x are the same point. Densities integrate to one over one half of the circle or sphere, per radian or \
              steradian; samples give the end whose last coordinate is positive."

@@ -10,7 +10,7 @@ fn perform(name: &str, settings: &[&str]) -> Report {
     let mut config = entry.config().unwrap();
     settings.iter().for_each(|setting| config.set(setting).unwrap());
     let mut runner = Runner::new(Journal::open(&folder, &config.text()).unwrap(), &Silent, Stop::default());
-    let report = entry.perform(&config, &mut runner, Versions::default(), "unknown").unwrap();
+    let report = entry.prepare(config).unwrap().perform(&mut runner, Versions::default(), "unknown").unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     report
 }

@@ -29,7 +29,7 @@ pub fn axial(
         names.extend(vec![name; count]);
         layouts.extend(request.layout.as_ref().and_then(|l| l.get(k)).into_iter().flat_map(|l| vec![*l; count]));
     }
-    if !names.iter().any(|name| name.starts_with("projective")) {
+    if !spaces.iter().any(|space| matches!(space, Space::Sphere(_) | Space::Projective(_) | Space::Torus(_))) {
         return Err(Error::config(format!("{manifold} has no directions that could be axes: omit --axial")));
     }
     let name = if let [name] = &names[..] { name.clone() } else { format!("product({})", names.join(",")) };

@@ -50,8 +50,8 @@ fn truth(law: &Toy) -> Vec<f32> {
 pub(super) fn figures(shown: &[Shown], seeds: usize) -> Vec<Figure> {
     let mut laws: Vec<Toy> = vec![];
     for s in shown {
-        if laws.iter().all(|law| law.name != s.setting.law) {
-            laws.push(Toy::named(&s.setting.law).expect("checked"));
+        if laws.iter().all(|law| law.name != s.setting.law.name) {
+            laws.push(s.setting.law.clone());
         }
     }
     match laws[0].manifold.dim() {
@@ -82,7 +82,7 @@ fn polar(laws: &[Toy], shown: &[Shown], seeds: usize) -> Figure {
     };
     let plot = |law: &Toy| {
         let mut curves = vec![curve("truth", "truth", Dash::Solid, &truth(law))];
-        for (k, s) in shown.iter().filter(|s| s.setting.law == law.name).enumerate() {
+        for (k, s) in shown.iter().filter(|s| s.setting.law.name == law.name).enumerate() {
             curves.push(curve(&format!("MVL, {}", s.name), "mvl", DASHES[(k + 1) % 3], s.farthest()));
         }
         Plot::Polar(Polar { title: title(law).to_string(), label: "density (1/rad)".to_string(), curves })
@@ -107,7 +107,7 @@ fn angles(laws: &[Toy], shown: &[Shown]) -> Figure {
         let log_p = truth(law);
         let x = Axis::linear("angle (rad)").over(-PI, PI);
         let mut plot = Lines { markers: false, ..Lines::new(title(law), x, Axis::linear("log q − log p (nats)")) };
-        for (k, s) in shown.iter().filter(|s| s.setting.law == law.name).enumerate() {
+        for (k, s) in shown.iter().filter(|s| s.setting.law.name == law.name).enumerate() {
             for (seed, log_q) in s.learnt.log_densities.iter().enumerate() {
                 // From −π on: the points begin at 0.
                 let points = (0..=ANGLES).map(|i| {

@@ -55,8 +55,8 @@ impl Judging {
                 format!("is missing, although it was computed before: delete units/{unit}.json to compute it again");
             return Err(Error::content(reference, what));
         }
-        let (model, reference) = (cell.model()?, Statistics::read(reference)?);
-        let views = Views { model: &model, options: context.options(state.replicas()), seed: self.seed };
+        let (model, reference) = (cell.model(), Statistics::read(reference)?);
+        let views = Views { model, options: context.options(state.replicas()), seed: self.seed };
         let samples = views.samples(&mut state, self.samples)?;
         let mut distances = vec![];
         for own in samples.chunks(self.samples * cell.pixels()) {

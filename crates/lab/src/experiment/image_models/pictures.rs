@@ -5,6 +5,7 @@ use crate::plot::{ImageGrid, Plot};
 use crate::report::Figure;
 use minvel::Error;
 use minvel::autoencoder::{Codec, Reading, bytes};
+use minvel::manifold::Space;
 use minvel::train::Context;
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +80,8 @@ impl Pictures {
             shown.chunks(pixels).zip(again.chunks(pixels)).flat_map(|(a, b)| [a, b].concat()).collect();
         let paths = PATHS.min(shown.len() / pixels / 2);
         let (from, to) = shown.split_at(paths * pixels);
-        let sphere = (cell.settings.latent == "sphere:2").then(|| codec.decode(&globe(), context)).transpose()?;
+        let is_sphere = cell.settings.latent.space() == Some(Space::Sphere(2));
+        let sphere = is_sphere.then(|| codec.decode(&globe(), context)).transpose()?;
         Ok(Pictures {
             samples: Album::of(&codec.sample(SAMPLES, seed, context)?),
             reconstructions: Album::of(&pairs),

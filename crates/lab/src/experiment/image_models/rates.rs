@@ -1,6 +1,10 @@
 //! What the tables `learning` of experiments with auto-encoders have in common.
 
-use minvel::autoencoder::{AutoencoderSettings, Matched};
+use minvel::Error;
+use minvel::autoencoder::{
+    AutoencoderSettings, FlowKind, LikelihoodKind, MatchKind, Matched, NetworkKind, PosteriorKind,
+};
+use minvel::network::Activation;
 use serde::Deserialize;
 
 /// How auto-encoders of one experiment are learnt; what its TOML does not have cannot be set.
@@ -18,7 +22,7 @@ pub(in crate::experiment) struct Rates {
     weight: f64,
     step: f64,
     penalty: f64,
-    flow: String,
+    flow: FlowKind,
     #[serde(default)]
     spectral: bool,
 }
@@ -37,25 +41,35 @@ impl Rates {
     }
 
     /// The settings of a cell, in the form that the paper has: binary pixels and tanh for dense networks, the sum of squares and
-    /// ReLU for convolutions.
-    pub fn settings(&self, latent: String, posterior: &str, kind: &str) -> AutoencoderSettings {
+    /// ReLU for convolutions; codes are on a manifold of a family and a dimension.
+    pub fn settings(
+        &self,
+        (family, dimension): (&str, usize),
+        posterior: PosteriorKind,
+        kind: MatchKind,
+    ) -> Result<AutoencoderSettings, Error> {
+        let latent = format!("{family}:{dimension}").parse();
+        let latent = latent.map_err(|why| Error::config(format!("`latent`: {why}")))?;
         let Rates { filters, hidden, iterations, batch, rate, weight, step, penalty, flow, spectral } = self.clone();
-        let (network, likelihood, activation) =
-            if self.is_dense() { ("dense", "bernoulli", "tanh") } else { ("convolutional", "dequantised", "relu") };
-        AutoencoderSettings {
+        let (network, likelihood, activation) = if self.is_dense() {
+            (NetworkKind::Dense, LikelihoodKind::Bernoulli, Activation::Tanh)
+        } else {
+            (NetworkKind::Convolutional, LikelihoodKind::Dequantised, Activation::Relu)
+        };
+        Ok(AutoencoderSettings {
             latent,
-            posterior: posterior.into(),
-            likelihood: likelihood.into(),
+            posterior,
+            likelihood,
             deviation: SUM_OF_SQUARES,
-            network: network.into(),
+            network,
             filters,
             hidden,
-            activation: activation.into(),
+            activation,
             rate,
             batch,
             iterations,
-            matching: Matched { kind: kind.into(), weight, step, penalty, flow, spectral },
+            matching: Matched { kind, weight, step, penalty, flow, spectral },
             official: false,
-        }
+        })
     }
 }

@@ -6,7 +6,8 @@ use crate::experiment::Runner;
 use crate::plot::{Axis, Dash, Lines, Plot, Series};
 use crate::report::Figure;
 use minvel::Error;
-use minvel::autoencoder::{Autoencoder, AutoencoderSettings, Codec, Learning, ModelCard};
+use minvel::autoencoder::{Autoencoder, AutoencoderSettings, Codec, Latent, Learning, ModelCard};
+use minvel::manifold::Space;
 use minvel::train::{Checkpoint, Context, Look, Trainer, Training};
 use minvel_engine::{Graph, State};
 use serde::{Deserialize, Serialize};
@@ -28,8 +29,10 @@ pub(in crate::experiment) struct Variant {
     pub dash: Dash,
     /// Height, width and channels of its images.
     pub image: [usize; 3],
-    /// How it is made and learnt.
+    /// How it is made and learnt: as written,
     pub settings: AutoencoderSettings,
+    /// and as built for its images.
+    pub learning: Learning,
     /// Steps of the training between two models that are kept, beside the last; 0 for none.
     pub every: u32,
     /// Whether the report shows what it makes of images.
@@ -46,14 +49,9 @@ pub(in crate::experiment) struct Trained {
 }
 
 impl Variant {
-    /// What is learnt.
-    pub fn learning(&self) -> Result<Learning, Error> {
-        self.settings.learning(self.image)
-    }
-
     /// The model, without what was learnt beside it.
-    pub fn model(&self) -> Result<Autoencoder, Error> {
-        Ok(self.learning()?.model)
+    pub fn model(&self) -> &Autoencoder {
+        &self.learning.model
     }
 
     pub(super) fn pixels(&self) -> usize {
@@ -124,7 +122,7 @@ impl Variant {
         folder: &Path,
         context: &Context,
     ) -> Result<Training, Error> {
-        let (learning, images) = (self.learning()?, image_models.train()?);
+        let (learning, images) = (&self.learning, image_models.train()?);
         let card = self.card(image_models, images.len() / self.pixels(), seed);
         let g = Graph::new();
         let learning_step = learning.step(g.input_bytes("images", [images.len() / self.pixels(), self.pixels()]));
@@ -144,7 +142,7 @@ impl Variant {
             whole.looks.extend(training.looks);
             let known: Vec<usize> = whole.divergences.iter().map(|d| d.replica).collect();
             whole.divergences.extend(training.divergences.into_iter().filter(|d| !known.contains(&d.replica)));
-            self.keep((&learning, &card), &state, folder, steps, context)?;
+            self.keep(&card, &state, folder, steps, context)?;
             from = steps;
         }
         Ok(whole)
@@ -153,14 +151,14 @@ impl Variant {
     /// Writes what was learnt, without what the optimiser needs.
     fn keep(
         &self,
-        (learning, card): (&Learning, &ModelCard),
+        card: &ModelCard,
         state: &State<f32>,
         folder: &Path,
         step: u32,
         context: &Context,
     ) -> Result<(), Error> {
         let mut kept = State::new(state.replicas());
-        for p in [learning.parameters(), learning.followers()].concat() {
+        for p in [self.learning.parameters(), self.learning.followers()].concat() {
             let values = state.get(&p.name).expect("it was trained");
             kept.set(&p.name, values, values.len() / state.replicas());
         }
@@ -185,8 +183,8 @@ pub(in crate::experiment) fn divergences(cells: &[(Variant, Trained)]) -> Vec<St
 }
 
 /// Of codes in flat space or not: how lines are broken where both are shown.
-pub(in crate::experiment) fn dash_of(latent: &str) -> Dash {
-    if latent == "euclidean" { Dash::Dashed } else { Dash::Solid }
+pub(in crate::experiment) fn dash_of(latent: &Latent) -> Dash {
+    if let Some(Space::Euclidean(_)) = latent.space() { Dash::Dashed } else { Dash::Solid }
 }
 
 /// Learning curves of several cells.

@@ -3,11 +3,12 @@
 //! **Conventions.** At most [`LOOKED_AT`] pictures are looked at, spread evenly over all. Choices follow their size, their number,
 //! whether they have colours, and whether they are nearly black and white; each says why. **Checked by** crates/cli/tests/pictures.rs.
 
-use super::Single;
+use super::{Data, Settings};
 use crate::data::folder::Pictures;
 use crate::data::{Picture, folder};
 use crate::experiment::Config;
 use minvel::Error;
+use minvel::autoencoder::{LikelihoodKind, NetworkKind, PosteriorKind};
 use std::path::Path;
 
 /// A setting that suits the pictures, and why.
@@ -112,18 +113,18 @@ impl Survey {
 /// The settings that suit the pictures that settings name, but for those that are fixed; `None` for MNIST, whose settings
 /// are the defaults.
 pub fn choices(config: &Config, fixed: &dyn Fn(&str) -> bool) -> Result<Option<Choices>, Error> {
-    let single: Single = config.read()?;
-    let survey = match single.data.as_str() {
-        "" | "mnist" => return Ok(None),
-        "cifar10" => Survey::CIFAR,
-        folder if is_mnist(Path::new(folder)) => return Ok(None),
-        folder if !Path::new(folder).is_dir() => {
+    let settings: Settings = config.read()?;
+    let survey = match &settings.data {
+        Data::Mnist => return Ok(None),
+        Data::Cifar => Survey::CIFAR,
+        Data::Folder(folder) if is_mnist(Path::new(folder)) => return Ok(None),
+        Data::Folder(folder) if !Path::new(folder).is_dir() => {
             let what = "is not a folder; expected a folder of pictures or of MNIST's files, or mnist or cifar10";
             return Err(Error::content(Path::new(folder), what));
         }
-        folder => Survey::of(Path::new(folder))?,
+        Data::Folder(folder) => Survey::of(Path::new(folder))?,
     };
-    let mut chosen = Suiting { single: &single, survey: &survey, fixed }.all();
+    let mut chosen = Suiting { settings: &settings, survey: &survey, fixed }.all();
     chosen.retain(|c| !fixed(c.key));
     Ok(Some(Choices { about: survey.words(), chosen }))
 }
@@ -136,16 +137,16 @@ fn is_mnist(folder: &Path) -> bool {
 
 /// The rules.
 struct Suiting<'a> {
-    single: &'a Single,
+    settings: &'a Settings,
     survey: &'a Survey,
     fixed: &'a dyn Fn(&str) -> bool,
 }
 
 impl Suiting<'_> {
     fn all(&self) -> Vec<Chosen> {
-        let (frame, side, channels) = (&self.single.frame, self.side(), self.channels());
+        let (frame, side, channels) = (&self.settings.frame, self.side(), self.channels());
         let total = self.survey.count;
-        let known = self.single.data == "cifar10";
+        let known = matches!(self.settings.data, Data::Cifar);
         let training = if known { total } else { (frame.train * total as f64) as usize };
         let held_out = if known { 10_000 } else { (frame.test * total as f64) as usize };
         let pictures = format!("for {training} training pictures");
@@ -169,9 +170,9 @@ impl Suiting<'_> {
             let why = if channels == 1 { "no picture has colours" } else { "the pictures have colours" };
             say("frame.channels", channels.to_string(), why);
         }
-        say("model.likelihood", format!("{likelihood:?}"), self.why_likelihood(likelihood));
-        let point = self.single.model.posterior == "point";
-        if likelihood != "bernoulli" {
+        say("model.likelihood", format!("\"{likelihood}\""), self.why_likelihood(likelihood));
+        let point = self.settings.model.posterior == PosteriorKind::Point;
+        if likelihood != LikelihoodKind::Bernoulli {
             let (value, why) = match point {
                 true => (SUM_OF_SQUARES, "σ at which the likelihood is the sum of squares"),
                 false => ("0.2", "σ of a pixel between −1 and 1"),
@@ -179,10 +180,10 @@ impl Suiting<'_> {
             say("model.deviation", value.into(), why);
         }
         let (network, why) = match conv {
-            true => ("convolutional", "uses the neighbourhood of pixels"),
-            false => ("dense", "enough for small grey pictures"),
+            true => (NetworkKind::Convolutional, "uses the neighbourhood of pixels"),
+            false => (NetworkKind::Dense, "enough for small grey pictures"),
         };
-        say("model.network", format!("{network:?}"), why);
+        say("model.network", format!("\"{network}\""), why);
         say(
             "model.filters",
             format!("{filters:?}"),
@@ -213,7 +214,7 @@ impl Suiting<'_> {
 
     fn side(&self) -> usize {
         let Survey { count, side, .. } = *self.survey;
-        match self.single.frame.side {
+        match self.settings.frame.side {
             0 => match side {
                 28 => 28,
                 64.. if count >= 1_000 => 64,
@@ -235,7 +236,7 @@ impl Suiting<'_> {
 
     fn channels(&self) -> usize {
         match ((self.fixed)("frame.channels"), self.survey.grey) {
-            (true, _) => self.single.frame.channels,
+            (true, _) => self.settings.frame.channels,
             (false, grey) => {
                 if grey {
                     1
@@ -247,9 +248,9 @@ impl Suiting<'_> {
     }
 
     fn convolutional(&self, side: usize, channels: usize) -> bool {
-        let model = &self.single.model;
+        let model = &self.settings.model;
         if (self.fixed)("model.network") {
-            model.network == "convolutional"
+            model.network == NetworkKind::Convolutional
         } else if (self.fixed)("model.filters") {
             !model.filters.is_empty()
         } else {
@@ -257,18 +258,21 @@ impl Suiting<'_> {
         }
     }
 
-    fn likelihood(&self) -> &str {
+    fn likelihood(&self) -> LikelihoodKind {
         if (self.fixed)("model.likelihood") {
-            &self.single.model.likelihood
+            self.settings.model.likelihood
         } else if self.survey.is_binary() && self.channels() == 1 {
-            "bernoulli"
+            LikelihoodKind::Bernoulli
         } else {
-            "dequantised"
+            LikelihoodKind::Dequantised
         }
     }
 
-    fn why_likelihood(&self, likelihood: &str) -> &'static str {
-        if likelihood == "bernoulli" { "pixels are nearly black or white" } else { "pixels have shades" }
+    fn why_likelihood(&self, likelihood: LikelihoodKind) -> &'static str {
+        match likelihood {
+            LikelihoodKind::Bernoulli => "pixels are nearly black or white",
+            LikelihoodKind::Gaussian | LikelihoodKind::Dequantised => "pixels have shades",
+        }
     }
 }
 

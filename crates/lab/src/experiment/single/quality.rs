@@ -37,7 +37,7 @@ pub(super) fn reconstruction(
     let folder = runner.folder().to_path_buf();
     let found: Reconstruction = runner.unit("reconstruction", |context| {
         let pixels = cell.image.iter().product::<usize>();
-        let likelihood = cell.model()?.decoder.likelihood;
+        let likelihood = cell.model().decoder.likelihood;
         let shown = bytes(&image_models.shown(MOST, likelihood)?);
         let mut squares = vec![];
         for replica in 0..seeds {
@@ -104,7 +104,7 @@ pub(super) fn fid(
     let judge = || -> Result<Box<dyn FeatureMap>, Error> {
         let [height, width, channels] = cell.image;
         let inception = Inception::find()?.of([height, width]);
-        Ok(match (channels, cell.model()?.decoder.likelihood) {
+        Ok(match (channels, cell.model().decoder.likelihood) {
             (1, Likelihood::Bernoulli) => Box::new(Grey::new(inception)),
             (1, _) => Box::new(Grey::with_shades(inception)),
             _ => Box::new(inception),

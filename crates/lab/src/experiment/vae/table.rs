@@ -3,7 +3,9 @@
 use super::{Likelihoods, Place, Version};
 use crate::experiment::image_models::beside_paper;
 use crate::report::{Claim, Figure, Row};
+use minvel::autoencoder::PosteriorKind::{self, Explicit, Implicit};
 use minvel::estimate::Estimate;
+use minvel::manifold::Space::{self, Euclidean, Sphere};
 
 /// One number of the table.
 pub(super) struct Value {
@@ -19,16 +21,16 @@ pub(super) struct Table {
     pub values: Vec<Value>,
 }
 
-/// The paper's table: posterior, latent, dimension, mean and standard deviation over 10 runs.
-const PAPER: [(&str, &str, usize, f64, f64); 8] = [
-    ("explicit", "euclidean", 8, 96.45, 0.10),
-    ("explicit", "sphere", 8, 95.47, 0.08),
-    ("explicit", "euclidean", 32, 90.28, 0.37),
-    ("explicit", "sphere", 32, 91.32, 0.07),
-    ("implicit", "euclidean", 8, 95.84, 0.19),
-    ("implicit", "sphere", 8, 94.72, 0.16),
-    ("implicit", "euclidean", 32, 90.33, 0.26),
-    ("implicit", "sphere", 32, 88.81, 0.14),
+/// The paper's table: posterior, latent space, mean and standard deviation over 10 runs.
+const PAPER: [(PosteriorKind, Space, f64, f64); 8] = [
+    (Explicit, Euclidean(8), 96.45, 0.10),
+    (Explicit, Sphere(8), 95.47, 0.08),
+    (Explicit, Euclidean(32), 90.28, 0.37),
+    (Explicit, Sphere(32), 91.32, 0.07),
+    (Implicit, Euclidean(8), 95.84, 0.19),
+    (Implicit, Sphere(8), 94.72, 0.16),
+    (Implicit, Euclidean(32), 90.33, 0.26),
+    (Implicit, Sphere(32), 88.81, 0.14),
 ];
 /// Standard errors by which one cell must be better than another.
 const SURELY: f64 = 2.0;
@@ -37,10 +39,12 @@ const NEAR: f64 = 1.0;
 
 impl Place {
     fn paper(&self) -> Option<(f64, f64)> {
-        let is = |(p, l, n, ..): &&(&str, &str, usize, f64, f64)| {
-            *p == self.posterior && *l == self.latent && *n == self.dimension
-        };
-        PAPER.iter().find(is).map(|&(.., mean, deviation)| (mean, deviation))
+        let own = PAPER.iter().find(|(posterior, space, ..)| self.is(*posterior, *space));
+        own.map(|&(.., mean, deviation)| (mean, deviation))
+    }
+
+    fn is(&self, posterior: PosteriorKind, space: Space) -> bool {
+        self.posterior == posterior && self.space == Some(space)
     }
 
     /// What decides its colour.
@@ -75,9 +79,8 @@ impl Value {
 }
 
 impl Table {
-    fn find(&self, posterior: &str, latent: &str, dimension: usize) -> Option<&Value> {
-        let is = |p: &Place| p.posterior == posterior && p.latent == latent && p.dimension == dimension;
-        self.values.iter().find(|v| is(&v.place))
+    fn find(&self, posterior: PosteriorKind, space: Space) -> Option<&Value> {
+        self.values.iter().find(|v| v.place.is(posterior, space))
     }
 
     fn row(&self, name: &str, value: Estimate) -> Row {
@@ -110,7 +113,7 @@ impl Table {
 
     fn claims(&self, dimension: usize) -> Vec<Row> {
         let mut rows = vec![];
-        if let Some(ours) = self.find("implicit", "sphere", dimension) {
+        if let Some(ours) = self.find(Implicit, Sphere(dimension)) {
             for other in self.values.iter().filter(|v| v.place.dimension == dimension && v.place != ours.place) {
                 let (title, than) = (ours.place.title(), other.place.title());
                 let difference = ours.nll() - other.nll();
@@ -129,7 +132,7 @@ impl Table {
             }
         }
         if dimension == 32 {
-            let pair = (self.find("explicit", "euclidean", 32), self.find("explicit", "sphere", 32));
+            let pair = (self.find(Explicit, Euclidean(32)), self.find(Explicit, Sphere(32)));
             if let (Some(flat), Some(round)) = pair {
                 let name = "−log p(x), explicit euclidean 32 minus explicit sphere 32";
                 rows.push(self.row(name, flat.nll() - round.nll()).claim(
