@@ -6,8 +6,9 @@ use clap::Args;
 use minvel::estimate::format;
 use minvel::train::Stop;
 use minvel::{Device, DeviceError, Error, Precision, file};
-use minvel_lab::experiment;
-use minvel_lab::experiment::{Config, Entry, GROUPS, Journal, LIST, Prepared, Runner};
+use minvel_lab::experiment::{Config, Entry, Journal, Prepared, Runner};
+use minvel_lab::index;
+use minvel_lab::index::{GROUPS, LIST};
 use minvel_lab::report::{Report, Versions};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -109,7 +110,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let mut entries: Vec<&Entry> = vec![];
     for name in &arguments.names {
-        for entry in experiment::named(name).map_err(Failure::Input)? {
+        for entry in index::named(name).map_err(Failure::Input)? {
             if entries.iter().all(|e| e.name != entry.name) {
                 entries.push(entry);
             }
@@ -241,7 +242,7 @@ fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
     let precision = request.precision.as_deref().map_or(Ok(Precision::default()), str::parse);
     let precision = precision.map_err(|e: DeviceError| Error::content(&folder.join(place::ASKED), e.to_string()))?;
     let job = |(name, text): &(String, String)| {
-        let entry = experiment::find(name)?;
+        let entry = index::find(name)?;
         let base = if request.quick { entry.config()?.quick()? } else { entry.config()? };
         let config = base.overlay(&Config::parse(place::ASKED, text)?)?;
         let folder = if single { folder.to_path_buf() } else { folder.join(name) };

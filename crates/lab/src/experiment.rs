@@ -2,34 +2,21 @@
 //!
 //! An experiment is a list of independent units, each named; what a unit found is kept as soon as it is there
 //! ([`Journal`]), and trainings inside a unit keep checkpoints, so that an interrupted run goes on where it was and ends
-//! with the same bits. A new experiment is one file with an [`Entry`], one TOML, and one line in [`LIST`].
+//! with the same bits. A new experiment is one file with an [`Entry`],
+//! one TOML, and one line in the [list](crate::index::LIST).
 //! **Checked by** tests/experiment.rs, and by killing the program in crates/cli/tests/resume.rs.
 
-mod bias_variance;
-mod celeba;
-mod cifar;
 mod config;
-mod contrastive;
-mod directions;
-mod earth;
-mod gaussian;
-mod image_models;
-mod integrals;
 mod journal;
-mod planar;
-mod recipe;
-mod recovery;
 mod runner;
-mod single;
-mod vae;
-mod wae;
 
 pub use config::Config;
+pub(crate) use config::nearest;
 pub use journal::Journal;
 pub use runner::Runner;
-pub use single::{Choices, Chosen, choices};
 
-use crate::report::{Figure, Machine, Report, Row, Versions};
+use crate::plot::Figure;
+use crate::report::{Machine, Report, Row, Versions};
 use minvel::Error;
 
 /// Something that can be run and finds numbers.
@@ -68,52 +55,6 @@ pub struct Entry {
     pub check: fn(&Config) -> Result<Box<dyn Experiment>, Error>,
     /// Whether it is for testing the machinery only.
     pub hidden: bool,
-}
-
-/// All experiments.
-pub const LIST: &[Entry] = &[
-    bias_variance::ENTRY,
-    contrastive::ENTRY,
-    gaussian::ENTRY,
-    directions::CIRCLE,
-    directions::SPHERE,
-    earth::ENTRY,
-    recovery::ENTRY,
-    integrals::ENTRY,
-    vae::ENTRY,
-    wae::ENTRY,
-    cifar::ENTRY,
-    celeba::ENTRY,
-];
-
-/// Single models, for `minvel train`.
-pub const MODELS: &[Entry] = &[single::VAE, single::WAE];
-
-/// Names that stand for several experiments, with what they have in common.
-pub const GROUPS: &[(&str, &str, &[&str])] = &[
-    ("synthetic", "The paper's synthetic experiments", &["bias-variance", "cd1", "circle", "sphere"]),
-    ("fit", "Results of `minvel fit` on public data and on known densities", &["earth", "recovery", "integrals"]),
-];
-
-/// The experiments that a name stands for.
-pub fn named(name: &str) -> Result<Vec<&'static Entry>, Error> {
-    if let Some((_, _, members)) = GROUPS.iter().find(|(group, _, _)| *group == name) {
-        return Ok(members.iter().filter_map(|m| LIST.iter().find(|e| e.name == *m)).collect());
-    }
-    if let Some(entry) = LIST.iter().find(|e| e.name == name) {
-        return Ok(vec![entry]);
-    }
-    let visible = LIST.iter().filter(|e| !e.hidden).map(|e| e.name);
-    let known: Vec<&str> = visible.chain(GROUPS.iter().map(|(group, _, _)| *group)).collect();
-    let nearest = config::nearest(name, known.iter().copied());
-    let hint = nearest.map_or(String::new(), |n| format!(" Did you mean `{n}`?"));
-    Err(Error::config(format!("unknown experiment `{name}`.{hint} Expected one of {}.", known.join(", "))))
-}
-
-/// The experiment or single model of a name.
-pub fn find(name: &str) -> Result<&'static Entry, Error> {
-    let found = LIST.iter().chain(MODELS).find(|e| e.name == name);
-    found.ok_or_else(|| Error::config(format!("unknown experiment `{name}`")))
 }
 
 impl Entry {

@@ -6,6 +6,7 @@ mod features;
 mod frechet;
 mod score;
 mod statistics;
+pub mod torch;
 
 pub use features::{Extractor, FeatureMap, Grey, Inception, Lenet, Origin, Schooling, Thumbnail};
 pub use frechet::{Normal, Scatter};

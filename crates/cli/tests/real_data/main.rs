@@ -9,7 +9,7 @@ mod support;
 #[path = "../../../lab/tests/support/needs.rs"]
 mod needs;
 
-use minvel_lab::data::catalogue;
+use minvel_lab::catalogue;
 use minvel_testing::test;
 use needs::set;
 use std::path::Path;
@@ -78,7 +78,7 @@ fn published_weights_are_fetched_and_give_the_same_distance() {
     let path = folder.file("pt_inception-2015-12-05-6726825d.pth", &published);
     let sum = catalogue::sha256(Path::new(&path)).unwrap();
     // the built-in list with the checksum of these bytes, which are rounded to f16
-    let list = include_str!("../../../lab/src/data/catalogue.toml");
+    let list = include_str!("../../../lab/src/catalogue/catalogue.toml");
     let list = list.replace("6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2", &sum);
     folder.file("list.toml", list.replace("bytes = 95628359", &format!("bytes = {}", published.len())));
     let server = Server::new(move |request| match request.address.contains("objects") {

@@ -188,7 +188,7 @@ fn fitted(old: &Value, new: &Value, key: &str) -> Result<Value, Error> {
 }
 
 /// The known word with the fewest letters to change, if they are few.
-pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let (distance, best) = known.map(|k| (changes(word, k), k)).min_by_key(|(d, _)| *d)?;
     (distance <= 1 + word.chars().count() / 3).then_some(best)
 }

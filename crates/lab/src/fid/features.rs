@@ -14,7 +14,7 @@ pub use inception::Inception;
 pub use lenet::{Lenet, Origin, Schooling};
 pub use thumbnail::Thumbnail;
 
-use crate::data::Picture;
+use crate::image::Picture;
 use minvel_engine::{Clock, DeviceError, Expr, Graph, Options, Program, State};
 
 /// A network whose features are compared.

@@ -5,8 +5,10 @@
 //! of text); others are taken for what the user says they are. **Checked by** tests/statistics.rs.
 
 use super::{Extractor, FeatureMap, Fid, Normal, Scatter};
-use crate::data::npz::{Array, Npz};
-use crate::data::{hexadecimal, intensities, npz};
+use crate::bytes::hexadecimal;
+use crate::image::intensities;
+use crate::table::npz;
+use crate::table::npz::{Array, Npz};
 use minvel::Error;
 use minvel_engine::{DeviceError, Options};
 use sha2::{Digest, Sha256};

@@ -7,7 +7,7 @@
 //! **Error.** O(h²) of the midpoint rule for cells of width h, and what lies outside the box. **Checked by**
 //! tests/fit_use.rs.
 
-use crate::data::{Column, Coordinates};
+use crate::table::{Column, Coordinates};
 use minvel::Error;
 use minvel::fit::Model;
 use minvel::manifold::{Grid, Manifold, Space, quadrature};

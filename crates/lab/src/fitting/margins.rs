@@ -2,9 +2,8 @@
 //!
 //! **Checked by** tests/fit_use.rs.
 
-use crate::data::Coordinates;
-use crate::plot::{Axis, Bins, Histogram, Plot};
-use crate::report::Figure;
+use crate::plot::{Axis, Bins, Figure, Histogram, Plot};
+use crate::table::Coordinates;
 
 /// Columns that are shown at most, and side by side.
 const MOST: usize = 9;

@@ -1,11 +1,11 @@
 //! The report of a fit: numbers, figures, what was inferred, and warnings.
 
 use super::folder::FitSummary;
-use crate::data::{Factor, Layout, Provenance, is_numbered};
 use crate::plot::density::FigureStyle;
 use crate::plot::learning::Course;
-use crate::plot::{Axis, Bearings, Plot, Ranked, Ranking, Scale, density, learning};
-use crate::report::{Figure, Machine, Report, Row, Timing, Versions};
+use crate::plot::{Axis, Bearings, Figure, Plot, Ranked, Ranking, Scale, density, learning};
+use crate::report::{Machine, Report, Row, Timing, Versions};
+use crate::table::{Factor, Layout, Provenance, is_numbered};
 use minvel::Error;
 use minvel::density::Kind;
 use minvel::estimate::Estimate;

@@ -15,7 +15,7 @@ use super::{
     Axis, Bearings, Bins, Cloud, Dash, Disk, Field, Group, Heat, Histogram, Map, Maps, Mark, Matrix, Plot, PolarCurve,
     Rose, Series, Shades, levels,
 };
-use crate::report::Figure;
+use crate::plot::Figure;
 use coordinates::Coordinates;
 use minvel::manifold::{Manifold, Space};
 use ranges::{Third, bin_count, range, significant, significant_digits, spread, stored, thirds};

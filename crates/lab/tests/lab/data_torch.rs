@@ -2,7 +2,7 @@
 
 use crate::support::state_dict::{Item, pickle, published, stream, zipped};
 use minvel_engine::Options;
-use minvel_lab::data::torch;
+use minvel_lab::fid::torch;
 use minvel_lab::fid::{FeatureMap, Inception};
 use minvel_testing::Scratch;
 

@@ -2,7 +2,8 @@
 
 use minvel::Error;
 use minvel::train::{Silent, Stop};
-use minvel_lab::experiment::{Config, GROUPS, Journal, LIST, Runner, named};
+use minvel_lab::experiment::{Config, Journal, Runner};
+use minvel_lab::index::{GROUPS, LIST, named};
 use minvel_lab::report::Versions;
 use std::path::PathBuf;
 

@@ -3,8 +3,8 @@
 use crate::support::resumption::{names, perform, resumed, seen, settings};
 use minvel::Error;
 use minvel::train::{Context, Silent, Stop};
-use minvel_lab::experiment::find;
 use minvel_lab::fid::{Lenet, Schooling};
+use minvel_lab::index::find;
 use minvel_testing::Scratch;
 use std::path::Path;
 
@@ -84,8 +84,8 @@ fn the_table_of_distances_comes_out_the_same_however_often_it_is_interrupted() {
     let scratch = Scratch::new("digits-wae");
     digits(&scratch);
     let read =
-        |part: fn(Option<&Path>) -> Result<minvel_lab::data::Labelled, Error>| part(Some(scratch.folder())).unwrap();
-    let (train, test) = (read(minvel_lab::data::mnist::train), read(minvel_lab::data::mnist::test));
+        |part: fn(Option<&Path>) -> Result<minvel_lab::image::Labelled, Error>| part(Some(scratch.folder())).unwrap();
+    let (train, test) = (read(minvel_lab::image::mnist::train), read(minvel_lab::image::mnist::test));
     let schooling = Schooling { seed: 3, epochs: 1, batch: 16, held_out: 16 };
     let judge = scratch.path("lenet.safetensors");
     Lenet::train(&train, &test, &schooling, &Context::bare()).unwrap().write(&judge).unwrap();

@@ -1,7 +1,8 @@
 //! The experiments in the plane, small: what must hold for any network, however badly it was trained.
 
 use minvel::train::{Silent, Stop};
-use minvel_lab::experiment::{Journal, Runner, named};
+use minvel_lab::experiment::{Journal, Runner};
+use minvel_lab::index::named;
 use minvel_lab::report::{Report, Row, Versions};
 
 fn perform(name: &str, settings: &[&str]) -> Report {

@@ -1,6 +1,7 @@
 //! Data sets that a test needs.
 
-use minvel_lab::data::{catalogue, locate};
+use minvel_lab::catalogue;
+use minvel_lab::catalogue::locate;
 use minvel_testing::Need;
 
 /// Sets that nobody has to have: too large for the data folder of the continuous integration, so that tests which need them are

@@ -3,7 +3,8 @@
 
 use minvel::train::{Observer, Silent, Stop};
 use minvel::{Device, Error};
-use minvel_lab::experiment::{Config, Journal, Runner, find};
+use minvel_lab::experiment::{Config, Journal, Runner};
+use minvel_lab::index::find;
 use minvel_lab::report::{Report, Versions};
 use minvel_testing::Scratch;
 use std::path::Path;

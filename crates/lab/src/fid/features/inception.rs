@@ -15,7 +15,10 @@ mod pytorch;
 mod resize;
 
 use super::FeatureMap;
-use crate::data::{Picture, catalogue, hexadecimal, torch};
+use crate::bytes::hexadecimal;
+use crate::catalogue;
+use crate::fid::torch;
+use crate::image::Picture;
 use layers::{Layer, layers};
 use minvel::train::check_header;
 use minvel::{Error, file};
@@ -107,7 +110,7 @@ fn numbers(tensor: &TensorView) -> Option<Vec<f32>> {
     let bytes = tensor.data();
     match tensor.dtype() {
         Dtype::F16 => {
-            Some(bytes.as_chunks().0.iter().map(|b| crate::data::half(u16::from_le_bytes(*b)) as f32).collect())
+            Some(bytes.as_chunks().0.iter().map(|b| crate::table::half(u16::from_le_bytes(*b)) as f32).collect())
         }
         Dtype::F32 => Some(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()),
         _ => None,

@@ -10,7 +10,8 @@
 //! **Checked by** tests/lenet.rs, tests/real_data/digits.rs.
 
 use super::FeatureMap;
-use crate::data::{Images, Labelled, catalogue};
+use crate::catalogue;
+use crate::image::{Images, Labelled};
 use minvel::Error;
 use minvel::network::Parameter;
 use minvel::train::{Checkpoint, Context, Scalar, Trainer};
@@ -245,7 +246,7 @@ fn error_share(weights: &State<f32>, set: &Labelled, options: &Options) -> Resul
 fn digest(weights: &State<f32>) -> String {
     let mut hash = Sha256::new();
     parameters().iter().for_each(|p| hash.update(f32::bytes(weights.get(&p.name).expect("weights are whole"))));
-    crate::data::hexadecimal(&hash.finalize())
+    crate::bytes::hexadecimal(&hash.finalize())
 }
 
 impl FeatureMap for Lenet {

@@ -6,7 +6,7 @@
 //! **Checked by** tests/data_torch.rs.
 
 use super::layers::{Layer, layers};
-use crate::data::torch::StateDict;
+use crate::fid::torch::StateDict;
 use safetensors::tensor::{Dtype, TensorView};
 
 const STEM: [&str; 5] = ["Conv2d_1a_3x3", "Conv2d_2a_3x3", "Conv2d_2b_3x3", "Conv2d_3b_1x1", "Conv2d_4a_3x3"];
