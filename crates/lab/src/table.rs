@@ -40,5 +40,4 @@ pub(crate) use coordinates::{Factor, is_numbered};
 pub use dataset::{Complete, Dataset, LEAST_ROWS, Provenance, Request};
 pub use input::{Input, STANDARD};
 pub use layout::{Layout, Units};
-pub(crate) use npy::half;
 pub use write::{append_columns, check_name, encode_appended, encode_table, write_table};

@@ -189,22 +189,6 @@ fn fitted(old: &Value, new: &Value, key: &str) -> Result<Value, Error> {
 
 /// The known word with the fewest letters to change, if they are few.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let (distance, best) = known.map(|k| (changes(word, k), k)).min_by_key(|(d, _)| *d)?;
+    let (distance, best) = known.map(|k| (strsim::levenshtein(word, k), k)).min_by_key(|(d, _)| *d)?;
     (distance <= 1 + word.chars().count() / 3).then_some(best)
-}
-
-/// Levenshtein's distance.
-fn changes(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for j in 0..b.len() {
-            let replaced = diagonal + usize::from(x != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -8,6 +8,7 @@
 
 use super::columns::{Column, MOST_COLUMNS, Table, plain};
 use crate::bytes::unreadable;
+use half::f16;
 use minvel::Error;
 use minvel::limits::{Bounded, Meter, TooLarge};
 use std::fs::File;
@@ -127,22 +128,10 @@ impl Header {
         match (self.kind, self.bytes) {
             ('f', 8) => f64::from_bits(bits),
             ('f', 4) => f32::from_bits(bits as u32) as f64,
-            ('f', _) => half(bits as u16),
+            ('f', _) => f16::from_bits(bits as u16).to_f64(),
             ('i', _) => ((bits << unused) as i64 >> unused) as f64,
             _ => bits as f64,
         }
-    }
-}
-
-/// An IEEE number of two bytes.
-pub(crate) fn half(bits: u16) -> f64 {
-    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
-    let (exponent, fraction) = ((bits >> 10 & 31) as i32, (bits & 1023) as f64 / 1024.0);
-    match exponent {
-        0 => sign * fraction * 2f64.powi(-14),
-        31 if fraction == 0.0 => sign * f64::INFINITY,
-        31 => f64::NAN,
-        _ => sign * (1.0 + fraction) * 2f64.powi(exponent - 15),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::bytes::hexadecimal;
 use crate::catalogue;
 use crate::fid::torch;
 use crate::image::Picture;
+use half::f16;
 use layers::{Layer, layers};
 use minvel::train::check_header;
 use minvel::{Error, file};
@@ -109,9 +110,7 @@ fn folded(tensors: &SafeTensors, layer: &Layer) -> Result<(Vec<f32>, Vec<f32>), 
 fn numbers(tensor: &TensorView) -> Option<Vec<f32>> {
     let bytes = tensor.data();
     match tensor.dtype() {
-        Dtype::F16 => {
-            Some(bytes.as_chunks().0.iter().map(|b| crate::table::half(u16::from_le_bytes(*b)) as f32).collect())
-        }
+        Dtype::F16 => Some(bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect()),
         Dtype::F32 => Some(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()),
         _ => None,
     }

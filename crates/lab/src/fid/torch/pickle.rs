@@ -4,6 +4,7 @@
 //! in: `collections.OrderedDict()`, `torch._utils._rebuild_tensor_v2` and `_rebuild_parameter`, and knows the types of
 //! storages by name. Values lie in one list and refer to each other by index, so that neither depth nor cycles can hurt.
 
+use half::f16;
 use std::collections::{BTreeMap, HashMap};
 
 /// What numbers a storage holds.
@@ -38,9 +39,7 @@ impl Kind {
 
     pub fn numbers(self, bytes: &[u8]) -> Vec<f32> {
         match self {
-            Kind::F16 => {
-                bytes.as_chunks().0.iter().map(|b| crate::table::half(u16::from_le_bytes(*b)) as f32).collect()
-            }
+            Kind::F16 => bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect(),
             Kind::F32 => bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
             Kind::F64 => bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b) as f32).collect(),
             Kind::Whole => vec![],
