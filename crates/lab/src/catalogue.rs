@@ -15,6 +15,9 @@ use std::sync::OnceLock;
 
 pub use crate::bytes::sha256;
 
+/// The list inside the program.
+pub const BUILT_IN: &str = include_str!("catalogue/catalogue.toml");
+
 /// Files inside the program, by the SHA-256 that the list knows them by.
 const EMBEDDED: &[(&str, &[u8])] = &[(
     "3e5e1a10fb2faf1899106264289334037d039f00f5265d13dad388a93d8ff2f7",
@@ -96,7 +99,7 @@ pub fn list() -> Result<&'static [Known], Error> {
             let text = file::read_text(&path).map_err(|e| e.to_string())?;
             parse(&text).map_err(|why| format!("{}: {why}", path.display()))
         }
-        None => parse(include_str!("catalogue/catalogue.toml")),
+        None => parse(BUILT_IN),
     };
     LIST.get_or_init(read).as_deref().map_err(Error::config)
 }

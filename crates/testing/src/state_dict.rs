@@ -1,18 +1,22 @@
 //! Writes state dicts as PyTorch does, in both of its forms.
-#![allow(dead_code)] // each test file uses its own part
 
 use std::io::Write;
 use std::path::Path;
 
 /// A tensor to be written: its numbers as bytes of f32 (or of i64, if it counts).
 pub struct Item {
+    /// Its key.
     pub name: String,
+    /// Lengths of its axes.
     pub shape: Vec<usize>,
+    /// Its numbers.
     pub bytes: Vec<u8>,
+    /// Whether they are i64.
     pub counts: bool,
 }
 
 impl Item {
+    /// A tensor of f32.
     pub fn new(name: &str, shape: &[usize], values: &[f32]) -> Item {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         Item { name: name.into(), shape: shape.to_vec(), bytes, counts: false }
@@ -148,7 +152,7 @@ pub fn published(path: &Path, gamma: f32) -> Vec<Item> {
         let bytes = &data[ends[0]..ends[1]];
         let values: Vec<f32> = match tensor["dtype"].as_str() {
             Some("F32") => bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
-            _ => bytes.as_chunks().0.iter().map(|b| half(u16::from_le_bytes(*b))).collect(),
+            _ => bytes.as_chunks().0.iter().map(|b| half::f16::from_le_bytes(*b).to_f32()).collect(),
         };
         let (layer, part) = name.rsplit_once('.').unwrap();
         let (part, factor) = match part {
@@ -166,10 +170,4 @@ pub fn published(path: &Path, gamma: f32) -> Vec<Item> {
     }
     items.push(Item::new("fc.bias", &[3], &[1.0, 2.0, 3.0]));
     items
-}
-
-fn half(bits: u16) -> f32 {
-    let (sign, exponent, mantissa) = (bits >> 15, (bits >> 10 & 31) as i32, (bits & 1023) as f32);
-    let size = if exponent == 0 { mantissa * 2f32.powi(-24) } else { (1024.0 + mantissa) * 2f32.powi(exponent - 25) };
-    if sign == 1 { -size } else { size }
 }
