@@ -3,7 +3,7 @@
 //! **Conventions.** The list is `catalogue.toml`, or the file that `$MINVEL_CATALOGUE` names (for mirrors of an organisation). A root
 //! folder holds `data/FOLDER/FILE` and `weights/FILE`. Roots are `$MINVEL_DATA`, then the user's cache folder
 //! (`$XDG_CACHE_HOME/minvel`, or `~/.cache/minvel`). The earthquakes are inside the program and need no root.
-//! **Checked by** tests/data_files.rs, tests/real_data/files.rs.
+//! **Checked by** tests/lab/data_files.rs, tests/real_data/files.rs.
 
 pub mod archive;
 

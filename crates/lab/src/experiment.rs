@@ -4,7 +4,7 @@
 //! ([`Journal`]), and trainings inside a unit keep checkpoints, so that an interrupted run goes on where it was and ends
 //! with the same bits. A new experiment is one file with an [`Entry`],
 //! one TOML, and one line in the [list](crate::index::LIST).
-//! **Checked by** tests/experiment.rs, and by killing the program in crates/cli/tests/resume.rs.
+//! **Checked by** tests/lab/experiment.rs, and by killing the program in crates/cli/tests/interruptions/resume.rs.
 
 mod config;
 mod journal;

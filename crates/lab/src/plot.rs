@@ -1,7 +1,7 @@
 //! Figures as data: what is shown is a value that can be stored; how it is drawn is apart.
 //!
 //! `plot` → [`scene::Scene`] (shapes in a plane) → SVG or PNG. A new kind of figure is one file with a struct that can be
-//! laid out, and one variant of [`Plot`]. **Checked by** tests/plot.rs, tests/plot_*.rs.
+//! laid out, and one variant of [`Plot`]. **Checked by** tests/lab/plot.rs, tests/lab/plot_*.rs.
 
 mod axis;
 mod bars;

@@ -1,7 +1,7 @@
 //! Reports: `report.json` is the truth; Markdown, HTML and pictures are renderings of it.
 //!
 //! A [`Row`] is a number with its error, the paper's number where it has one, and a claim that a stated [`Claim`] decides.
-//! **Checked by** tests/report.rs.
+//! **Checked by** tests/lab/report.rs.
 
 mod html;
 pub mod json;

@@ -6,7 +6,7 @@
 //! **Conventions.** Images are rows of intensities in [0, 1]; what networks see of them is said by the [`Likelihood`].
 //! Networks are fed features of the code ([`latent_features`](crate::network::latent_features)): angles as cos and sin, unit vectors times √m. Variables are named `encoder/…`, `decoder/…`, and `energy/…` or
 //! `critic/…` for what is learnt beside them.
-//! **Checked by** tests/autoencoder.rs, tests/autoencoder_facts.rs.
+//! **Checked by** tests/theory/autoencoder.rs, tests/theory/autoencoder_facts.rs.
 
 mod architecture;
 mod codec;

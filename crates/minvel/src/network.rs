@@ -6,8 +6,8 @@
 //! **Source.** docs/math §4.0; glorot2010, miyato2018spectral.
 //! **Conventions.** For σ, W is `[inputs of an output, channels]`; names are `name/w0`, `name/b0`, …, `name/u0` for the power
 //! iteration.
-//! **Error.** σ converges to the largest singular value like (σ₂/σ₁)^{2·steps}. **Checked by** tests/energy_laws.rs
-//! (F56, gradients, parameter counts), tests/energy_facts.rs (docs/math §7), tests/convolution.rs.
+//! **Error.** σ converges to the largest singular value like (σ₂/σ₁)^{2·steps}. **Checked by** tests/theory/energy_laws.rs
+//! (F56, gradients, parameter counts), tests/theory/energy_facts.rs (docs/math §7), tests/theory/convolution.rs.
 
 mod features;
 mod layer;

@@ -6,7 +6,8 @@
 //! **Conventions.** Each row is a chain. A step is a pure function of the state ([`Spot`]) and of the clock's random
 //! numbers; it returns the new state and its acceptance. τ = 1: q itself is targeted.
 //! **Error.** That of each sampler; states that are not finite are reported ([`ChainDivergence`]), never passed on.
-//! **Checked by** tests/sampler_laws.rs, sampler_moments.rs, sampler_particles.rs, sampler_facts.rs (F47–F51), annealed.rs.
+//! **Checked by** tests/theory/sampler_laws.rs, sampler_moments.rs, sampler_particles.rs, sampler_facts.rs (F47–F51),
+//! annealed.rs.
 
 mod adaptation;
 mod annealed;

@@ -3,7 +3,7 @@
 //! **Conventions.** Only the expected regular members are taken out, each under its own name into one folder, so that no path of the
 //! archive is followed; each has the length and the SHA-256 that the catalogue knows, and is written wholly or not at all.
 //! Other members are skipped. A member's header is a block of 512 bytes: its name in the first 100, its length in octal at 124,
-//! its kind at 156 (`0` for a regular file), and at 345 what stands before the name. **Checked by** tests/data_archive.rs.
+//! its kind at 156 (`0` for a regular file), and at 345 what stands before the name. **Checked by** tests/lab/data_archive.rs.
 
 use super::KnownFile;
 use crate::bytes::hexadecimal;

@@ -2,7 +2,7 @@
 //!
 //! **Conventions.** Files are those of pytorch-fid: NPZ with `mu` `[d]` and `sigma` `[d, d]`. Ours say in further arrays how
 //! many images there were (`count`) and by which network and preprocessing (`network`, `sha256`, `preprocessing`, as bytes
-//! of text); others are taken for what the user says they are. **Checked by** tests/statistics.rs.
+//! of text); others are taken for what the user says they are. **Checked by** tests/lab/statistics.rs.
 
 use super::{Extractor, FeatureMap, Fid, Normal, Scatter};
 use crate::bytes::hexadecimal;

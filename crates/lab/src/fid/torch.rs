@@ -3,7 +3,7 @@
 //! **Conventions.** Two forms are read: the zip of PyTorch 1.6 and later (`NAME/data.pkl` and a member `NAME/data/KEY` for each
 //! storage), and the older stream (five pickles, then the storages, each after its length). Pickles may only build what a state
 //! dict consists of (`torch/pickle.rs`): dictionaries, tuples, numbers, text and tensors of storages; anything else is refused by name.
-//! Tensors of whole numbers, which only count, are left out. **Checked by** tests/data_torch.rs.
+//! Tensors of whole numbers, which only count, are left out. **Checked by** tests/lab/data_torch.rs.
 
 mod pickle;
 

@@ -1,6 +1,6 @@
 //! What was read: every column of the data with its unit and range, so that a wrong guess is seen.
 //!
-//! **Checked by** tests/fit_use.rs.
+//! **Checked by** tests/lab/fit_use.rs.
 
 use crate::plot::{Axis, Bins, Figure, Histogram, Plot};
 use crate::table::Coordinates;

@@ -3,7 +3,7 @@
 //! **Source.** krizhevsky2009learning. **Conventions.** Either the published binary files (`data_batch_1.bin` …
 //! `test_batch.bin`: a label and 1024 bytes each of red, green and blue for an image), also in `cifar-10-batches-bin`, or
 //! PNG strips (`data_batch_1.png` …: an image a row of 1024 pixels) with labels as JSON lists (`train_lables.json`, as it
-//! is spelt there), also in `package`. **Checked by** tests/data_cifar.rs,
+//! is spelt there), also in `package`. **Checked by** tests/lab/data_cifar.rs,
 //! tests/real_data/cifar.rs.
 
 use super::{Images, Labelled, Picture};

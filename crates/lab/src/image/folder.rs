@@ -2,7 +2,7 @@
 //!
 //! **Conventions.** All PNG and JPEG files of a folder and of those in it, in the order of their paths. A file that cannot
 //! be read is named and left out. What was decoded is kept under a name that depends on the
-//! files (paths, lengths, times of change) and on the framing. **Checked by** tests/data_folder.rs.
+//! files (paths, lengths, times of change) and on the framing. **Checked by** tests/lab/data_folder.rs.
 
 mod ahead;
 

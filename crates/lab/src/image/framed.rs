@@ -1,7 +1,7 @@
 //! Images at the size a model takes, from whatever a user names: a folder of pictures, one picture, an idx file, a known set.
 //!
 //! **Conventions.** Pictures are cut and scaled by a [`Framing`] as in training, and made grey where the model is
-//! ([`Picture::bytes`]). **Checked by** crates/cli/tests/codes.rs.
+//! ([`Picture::bytes`]). **Checked by** crates/cli/tests/program/codes.rs.
 
 use super::folder::{self, Framing, Pictures, Skipped};
 use super::{Images, Picture, idx};

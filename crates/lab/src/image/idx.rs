@@ -2,7 +2,7 @@
 //!
 //! **Statement.** Bytes 0, 0, 8 (unsigned bytes), the number of axes; the length of each as four bytes, highest first; then
 //! the entries, row-major. The whole may be in gzip, which the first bytes tell.
-//! **Source.** LeCun, Cortes and Burges, the page of the MNIST database. **Checked by** tests/data_images.rs.
+//! **Source.** LeCun, Cortes and Burges, the page of the MNIST database. **Checked by** tests/lab/data_images.rs.
 
 use super::images::Images;
 use crate::bytes::{Hashing, unpacked, unreadable};

@@ -1,7 +1,7 @@
 //! Images: many of one size, as bytes.
 //!
 //! **Conventions.** An image is `[height, width, channels]`, as the engine's convolutions take it; a byte p is the
-//! intensity p/255. **Checked by** tests/data_images.rs.
+//! intensity p/255. **Checked by** tests/lab/data_images.rs.
 
 use super::{Picture, cifar, mnist};
 use minvel::Error;

@@ -1,7 +1,7 @@
 //! MNIST: 60 000 digits to learn from and 10 000 to test with, 28 × 28, from four idx files.
 //!
 //! **Source.** lecun1998lenet. **Conventions.** The files have their published names, with or without `.gz`, in the folder
-//! the user gives or in that of the [`catalogue`]. **Checked by** tests/data_images.rs.
+//! the user gives or in that of the [`catalogue`]. **Checked by** tests/lab/data_images.rs.
 
 use super::idx;
 use super::images::Labelled;

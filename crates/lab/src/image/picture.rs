@@ -3,7 +3,7 @@
 //! **Conventions.** Pixels are `[height, width, 3]`; grey becomes three equal channels, transparency is left out, 16 bits
 //! are cut to 8, and an orientation that a camera noted is not applied: all as Pillow's `convert("RGB")` does it.
 //! **Error.** JPEG leaves decoders some freedom: bytes differ by a few units from those of other programs.
-//! **Checked by** tests/data_folder.rs.
+//! **Checked by** tests/lab/data_folder.rs.
 
 use minvel::limits::TooLarge;
 use minvel::{Error, Limits, file};

@@ -5,7 +5,7 @@
 //! **Source.** wang2020mvl Figure 1; docs/math §1.3, §2.3, §4.2, §8.
 //! **Conventions.** f64 throughout, since at ε = 10⁻⁵ the bias is some 10⁻⁶ of a sample, and f32 makes errors of
 //! 10⁻⁷/√ε even with exact differences; what rounding to f32 does is measured apart.
-//! **Checked by** its own claims, tests/experiment_planar.rs.
+//! **Checked by** its own claims, tests/lab/experiment_planar.rs.
 
 mod claims;
 mod figures;

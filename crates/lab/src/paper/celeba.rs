@@ -2,7 +2,7 @@
 //!
 //! **Source.** wang2020mvl; docs/math §4.9. **Conventions.** Pictures are cut square in the middle and scaled; in the
 //! order of their paths the first are learnt from and the last are tested with. Energy and critic are normalised spectrally.
-//! **Checked by** tests/experiment_cifar.rs.
+//! **Checked by** tests/lab/experiment_cifar.rs.
 
 use super::cifar::Sweep;
 use crate::experiment::Entry;

@@ -4,7 +4,7 @@
 //! training and at its end. **Source.** wang2020mvl; docs/math §4.8, §4.9. **Conventions.** FeatureMap are the 2048 of
 //! Inception; all test images are the reference, where the paper's code leaves out the last 16 of 10 000.
 //! **Error.** ± is over seeds; the bias of so many samples is the same for all.
-//! **Checked by** its own claims, tests/experiment_cifar.rs.
+//! **Checked by** its own claims, tests/lab/experiment_cifar.rs.
 
 use super::image_models::{Frame, ImageModels, Judging, Rates, Source, Trained, Variant, curves, divergences, given};
 use crate::catalogue;

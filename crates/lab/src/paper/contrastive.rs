@@ -3,7 +3,7 @@
 //! **Statement.** J(θ) on the training set after training by CD-1 with and without control variate, MVL (each over step
 //! sizes), sliced and exact score matching; same network, same start values, batches and noise.
 //! **Source.** wang2020mvl, figure on CD-1; docs/math §4.3, §8.
-//! **Checked by** its own claims, tests/experiment_planar.rs.
+//! **Checked by** its own claims, tests/lab/experiment_planar.rs.
 
 use super::planar::{Data, Learning, Models, points};
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};

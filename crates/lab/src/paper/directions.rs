@@ -6,7 +6,7 @@
 //! (its formula: other concentrations). The loss has the scale of J. Numbers are those of the last iterate; those of the
 //! averaged weights, our addition, stand apart.
 //! **Error.** The rate is constant, so that θ keeps wandering: KL scatters between seeds by a factor of a few.
-//! **Checked by** its own claims, tests/experiment_directions.rs.
+//! **Checked by** its own claims, tests/lab/experiment_directions.rs.
 
 mod picture;
 mod quality;

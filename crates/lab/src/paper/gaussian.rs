@@ -2,7 +2,7 @@
 //!
 //! **Statement.** p = N(0, s²), E = a·x²/2: E L̂ = a²s²(1 − εa/4) − 2a;
 //! Var L̂ = 2a⁴s⁴(1 − εa/4)² + 2εa⁴s² + 8a² with control variate, 2a⁴s⁴(1 − εa/4)² + 8a² + 2εs²(a² − 2a/ε)² without.
-//! **Source.** docs/math §1.4. **Checked by** its own claims, tests/experiment.rs.
+//! **Source.** docs/math §1.4. **Checked by** its own claims, tests/lab/experiment.rs.
 
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::{Axis, Dash, Figure, Lines, Plot, Series};

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** E(x) = ⟨x, ψ(x)⟩, ψ: 2 → h → h → 2 with swish, hidden layers normalised spectrally; θ ← TF-RMSProp on
 //! mean loss/scale, so that all objectives have the size of J. **Source.** wang2020mvl; docs/math §4.0, §4.2, §4.3, §9.
-//! **Checked by** tests/experiment_planar.rs.
+//! **Checked by** tests/lab/experiment_planar.rs.
 
 use crate::experiment::Config;
 use minvel::energy::{Energy, Mlp};

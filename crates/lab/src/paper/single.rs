@@ -1,6 +1,6 @@
 //! One auto-encoder of digits or of a folder of pictures, trained by settings of one's own: what `minvel train vae|wae` does.
 //!
-//! **Source.** docs/math §4.6, §4.7. **Checked by** crates/cli/tests/train.rs, crates/cli/tests/pictures.rs.
+//! **Source.** docs/math §4.6, §4.7. **Checked by** crates/cli/tests/program/train.rs, crates/cli/tests/program/pictures.rs.
 
 mod choice;
 mod quality;

@@ -5,7 +5,7 @@
 //! Mises–Fisher sampler with unbiased gradients, charts that do not depend on the state in annealing) and `replicate`
 //! (explicit posteriors with ReLU, the official sampler, gradients and annealing).
 //! **Error.** ± is over seeds; all seeds and cells see the same test digits.
-//! **Checked by** its own claims, tests/experiment_digits.rs.
+//! **Checked by** its own claims, tests/lab/experiment_digits.rs.
 
 mod table;
 

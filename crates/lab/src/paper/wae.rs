@@ -4,7 +4,7 @@
 //! **Source.** wang2020mvl table 2; docs/math §4.7. **Conventions.** FeatureMap are the 512 of a LeNet that is trained first, as
 //! the paper's code did, and the 2048 of Inception: values compare within one network only.
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
-//! **Checked by** its own claims, tests/experiment_digits.rs.
+//! **Checked by** its own claims, tests/lab/experiment_digits.rs.
 
 use super::image_models::{
     ImageModels, Judging, Rates, Source, Trained, Variant, beside_paper, curves, dash_of, divergences, given,

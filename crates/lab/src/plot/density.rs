@@ -5,7 +5,7 @@
 //! at three values of it.
 //! **Conventions.** Log densities are in nats w.r.t. the Riemannian volume. Lines of equal height hold 50, 90 and 99 % of
 //! the probability in the smallest regions. **Error.** Colours and lines are those of a grid, O(h²).
-//! **Checked by** tests/plot_density.rs.
+//! **Checked by** tests/lab/plot_density.rs.
 
 mod axial;
 mod coordinates;

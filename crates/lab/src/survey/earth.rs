@@ -5,7 +5,7 @@
 //! **Conventions.** Split k is that of seed k, which the fit has too. Test rows decide nothing: networks are stopped, and
 //! the share t of the correction is chosen, by validation rows.
 //! **Error.** Standard errors over splits; splits share rows, so that they are somewhat too small.
-//! **Checked by** its own claims, tests/experiment_fit.rs, tests/real_data/earth.rs.
+//! **Checked by** its own claims, tests/lab/experiment_fit.rs, tests/real_data/earth.rs.
 
 mod set;
 mod table;

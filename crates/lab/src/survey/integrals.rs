@@ -5,7 +5,7 @@
 //! **Source.** Issue 17. **Conventions.** Laws are mixtures of natural kernels at given distances from the origin, the same on every
 //! manifold. Each set is fitted as `minvel fit` does, and from `split` rows on once more with split rows and a correction.
 //! **Error.** ∫p by a grid, whose error is that of ∫a, the kernels alone, which are normalised.
-//! **Checked by** its own claims, tests/experiment_fit.rs.
+//! **Checked by** its own claims, tests/lab/experiment_fit.rs.
 
 mod line;
 

@@ -3,7 +3,7 @@
 //! **Statement.** KL(p‖q) = E_p(log p − log q) for random mixtures p and fits q to points of p; ∫q dvol = 1.
 //! **Source.** Issue 5. **Conventions.** Fits see the points only: 80 % to learn from, 10 % to stop by, as those of a file.
 //! **Error.** KL by fresh points of p, with its standard error; ∫q by two grids, whose difference is told.
-//! **Checked by** its own claims, tests/experiment_fit.rs.
+//! **Checked by** its own claims, tests/lab/experiment_fit.rs.
 
 mod truth;
 

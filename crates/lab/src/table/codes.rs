@@ -3,7 +3,7 @@
 //! **Conventions.** Coordinates are those of the manifold itself. Columns tell the space, so that codes of one manifold are not
 //! taken for those of another: `z1`, … in Rⁿ, `unit1`, … of unit vectors, `axis1`, … of axes, `angle1`, … in radians, `ball1`, … in the Poincaré
 //! ball, `qx`, `qy`, `qz`, `qw`; of products each with `_1`, `_2`, … for the factor. Numbers are taken as they are: a code that was
-//! written and read again has the same bits. **Checked by** crates/cli/tests/codes.rs.
+//! written and read again has the same bits. **Checked by** crates/cli/tests/program/codes.rs.
 
 use super::columns::{Column, Table, TableOptions};
 use super::coordinates::check_cells;

@@ -3,7 +3,7 @@
 //! **Conventions.** Names decide first, then how many number columns there are, then ranges. Angles beyond ±2π that are no
 //! hours of a day are degrees; angles within ±2π that spread over more than 5 rad and are not all whole numbers are radians;
 //! anything else is a question ([`Error::Ambiguous`]).
-//! **Checked by** tests/data_points.rs, tests/data_units.rs.
+//! **Checked by** tests/lab/data_points.rs, tests/lab/data_units.rs.
 
 mod axes;
 mod layouts;

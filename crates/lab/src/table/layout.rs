@@ -5,7 +5,7 @@
 //! **Conventions.** Points as in [`minvel::manifold`]: unit vectors, angles in [−π, π), the Poincaré ball, quaternions
 //! (i, j, k, real) with real part ≥ 0; of an axis ±x the end whose last number (then the one before, …) is positive.
 //! **Error.** Lengths may differ from 1 by [`LENGTH_TOLERANCE`] (numbers rounded to three digits) and are then set to 1.
-//! **Checked by** tests/data_points.rs.
+//! **Checked by** tests/lab/data_points.rs.
 
 mod forms;
 

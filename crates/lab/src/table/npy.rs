@@ -4,7 +4,7 @@
 //! the header, the header as a Python dictionary, then the numbers.
 //! **Conventions.** The first axis are rows; all further axes are columns, in C order. NPZ files hold one array, or one is
 //! chosen by name, or all are of one axis and one length: then each is a column.
-//! **Checked by** tests/data_binary.rs, and by the fuzzer in `fuzz/`.
+//! **Checked by** tests/lab/data_binary.rs, and by the fuzzer in `fuzz/`.
 
 use super::columns::{Column, MOST_COLUMNS, Table, plain};
 use crate::bytes::unreadable;

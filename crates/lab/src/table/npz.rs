@@ -1,6 +1,6 @@
 //! NPZ files as what they are: named arrays of NumPy in a zip.
 //!
-//! **Conventions.** Arrays are row-major; numbers are read as f64 and written so. **Checked by** tests/statistics.rs.
+//! **Conventions.** Arrays are row-major; numbers are read as f64 and written so. **Checked by** tests/lab/statistics.rs.
 
 use super::npy::{self, Trouble};
 use super::write::npy_header;

@@ -3,7 +3,7 @@
 //! **Conventions.** Numbers of all kinds become f64; integers beyond 2⁵³ and bytes stay text; nulls are empty cells; lists
 //! and other nested columns are kept as text that cannot be chosen, and not decoded. No more rows are decoded than the
 //! file's own table of contents declares: a damaged page may promise billions of them in a few bytes.
-//! **Checked by** tests/data_binary.rs, and by the fuzzer in `fuzz/`.
+//! **Checked by** tests/lab/data_binary.rs, and by the fuzzer in `fuzz/`.
 
 mod pages;
 

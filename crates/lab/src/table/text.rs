@@ -6,7 +6,7 @@
 //! line, a last comment of as many single words does. Decimals have a point; where fields are not separated by commas and no
 //! number has a point, they have a comma.
 //!
-//! **Checked by** tests/data_text.rs, and by the fuzzer in `fuzz/`.
+//! **Checked by** tests/lab/data_text.rs, and by the fuzzer in `fuzz/`.
 
 use super::columns::{Column, MOST_COLUMNS, Table, TableOptions, plain};
 use crate::bytes::unreadable;

@@ -5,7 +5,7 @@
 //! κ = 1 + softplus, KL of docs/math §5.
 //! **Source.** docs/math §4.6, §5. **Conventions.** KL is to the base law of the manifold.
 //! **Error.** Samples are exact and their gradients unbiased (with [`Reparameterisation::Official`] neither is).
-//! **Checked by** tests/autoencoder.rs, tests/vmf_gradients.rs.
+//! **Checked by** tests/theory/autoencoder.rs, tests/theory/vmf_gradients.rs.
 
 use crate::energy::von_mises_fisher::Reparameterisation;
 use crate::manifold::Manifold;

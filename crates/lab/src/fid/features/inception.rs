@@ -8,7 +8,7 @@
 //! turned from channels first, when they are read. Averages come after
 //! the 1 × 1 convolution that follows them elsewhere: both are linear and touch different axes, and so there is less to
 //! average. **Error.** Rounding: 10⁻⁵ of PyTorch's features; weights rounded to f16 shift features by 0.25 %.
-//! **Checked by** tests/inception.rs and tests/real_data/inception.rs, against bench/inception_reference.py.
+//! **Checked by** tests/lab/inception.rs and tests/real_data/inception.rs, against bench/inception_reference.py.
 
 mod layers;
 mod pytorch;

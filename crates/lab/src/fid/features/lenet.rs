@@ -7,7 +7,7 @@
 //! the maximum, which is the same and less work. Weights are kept with channels first, `[out, in·5·5]` and, of the first
 //! dense layer, `[64·7·7, 512]`, as files have them. Epochs are shuffled; the rate falls with whole steps of an epoch.
 //! **Error.** The paper's own weights are not known: distances compare with its numbers in order and ratio only.
-//! **Checked by** tests/lenet.rs, tests/real_data/digits.rs.
+//! **Checked by** tests/lab/lenet.rs, tests/real_data/digits.rs.
 
 use super::FeatureMap;
 use crate::catalogue;

@@ -4,7 +4,7 @@
 //! (1/K)Σ_k d̄_k², of which (1/K)Σ_k s_k²/M is noise (the floor); the rest is the squared bias.
 //! **Source.** wang2020mvl, upper bound of Figure 1; docs/math §4.2. **Conventions.** Scale of J.
 //! **Error.** Given the points, Var d̄_k² = 4b_k²v_k + 2v_k² with v_k = s_k²/M and b_k² = max(d̄_k² − v_k, 0).
-//! **Checked by** its own test, tests/experiment_planar.rs.
+//! **Checked by** its own test, tests/lab/experiment_planar.rs.
 
 use crate::paper::planar::Models;
 use minvel::estimate::{Estimate, Moments};

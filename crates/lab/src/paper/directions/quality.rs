@@ -3,7 +3,7 @@
 //! **Statement.** KL(p‖q) = ∫ p log(p/q), D_F = ½∫ p |grad(E_q − E_p)|², J = ∫ p (½|grad E_q|² − ΔE_q) = D_F − I(p)/2.
 //! **Conventions.** Both densities are normalised by the same rule; f64 from the trained parameters on.
 //! **Error.** That of the quadrature, which falls exponentially for smooth densities: J and D_F, computed apart, agree to
-//! rounding. **Checked by** tests/experiment_directions.rs.
+//! rounding. **Checked by** tests/lab/experiment_directions.rs.
 
 use minvel::Error;
 use minvel::energy::{Energy, Mlp, Toy};

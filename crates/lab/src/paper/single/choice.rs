@@ -1,7 +1,8 @@
 //! Settings that suit pictures: what `minvel train vae|wae DIR` chooses where the user says nothing.
 //!
-//! **Conventions.** At most [`LOOKED_AT`] pictures are looked at, spread evenly over all. Choices follow their size, their number,
-//! whether they have colours, and whether they are nearly black and white; each says why. **Checked by** crates/cli/tests/pictures.rs.
+//! **Conventions.** At most [`LOOKED_AT`] pictures are looked at, spread evenly over all. Choices follow their size, their
+//! number, whether they have colours, and whether they are nearly black and white; each says why. **Checked by**
+//! crates/cli/tests/program/pictures.rs.
 
 use super::{Data, Settings};
 use crate::experiment::Config;

@@ -3,7 +3,7 @@
 //! **Statement.** RMSE = √mean (x − x̂)² over the pixels of test images, in grey levels 0 … 255, x̂ the mean of p(x|z) for a code z of
 //! the image; beside it the same for x̂ the mean training image. FID of samples against test images, by Inception.
 //! **Error.** ± of the RMSE holds the scatter over test images and, where there are several, over seeds.
-//! **Checked by** crates/cli/tests/pictures.rs.
+//! **Checked by** crates/cli/tests/program/pictures.rs.
 
 use super::super::image_models::{ImageModels, Judging, Variant};
 use crate::experiment::Runner;

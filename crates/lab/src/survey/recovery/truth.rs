@@ -3,7 +3,7 @@
 //! **Statement.** p = Σ_k w_k p_k: von Mises–Fisher laws on a sphere, products of von Mises laws on a torus, normal laws in
 //! flat space. **Conventions.** K is uniform on its range, w on the simplex; means are uniform (in flat space in a cube),
 //! log κ and log σ uniform, axes of normal laws uniform on the rotations.
-//! **Checked by** tests/experiment_fit.rs.
+//! **Checked by** tests/lab/experiment_fit.rs.
 
 use crate::experiment::Config;
 use minvel::energy::{Energy, Gaussian, MixtureEnergy, VonMises, VonMisesFisher};

@@ -2,7 +2,7 @@
 //!
 //! **Source.** The format of Apache Parquet: `PageHeader` in Thrift's compact protocol (fields 2 and 3 are the sizes, 5, 7 and
 //! 8 the headers of data, dictionaries and data of version 2), and the encoding `DELTA_BINARY_PACKED`.
-//! **Checked by** tests/limits.rs, and by the fuzzer in `fuzz/`.
+//! **Checked by** crates/cli/tests/program/limits.rs, and by the fuzzer in `fuzz/`.
 
 use minvel::limits::TooLarge;
 use parquet::basic::{Compression, Encoding};

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** p = (1−u)·(1/N) Σ_i K_κ(x; c_i) + u/vol, κ the maximiser of Σ_i log p₋ᵢ(c_i).
 //! **Conventions.** u = 0 where the volume is infinite. Repeats of a point are left out with it.
-//! **Checked by** tests/local_kernels.rs.
+//! **Checked by** tests/densities/local_kernels.rs.
 
 use super::LocalFit;
 use super::kernels::{Family, Kind, LocalKernels};

@@ -3,7 +3,7 @@
 //! **Statement.** γ·(w∗x − μ)/√(σ² + ε) + β = ((γw)∗x − γμ)/√(σ² + ε) + β, so that γ, which is 1 in FID's network, goes into weights and
 //! means. **Source.** The names are torchvision's: a block `Mixed_5b` has layers `branch5x5_1`, …, and each layer `conv.weight`,
 //! `bn.weight` (γ), `bn.bias` (β), `bn.running_mean` (μ) and `bn.running_var` (σ²). The classifier `fc` is left out.
-//! **Checked by** tests/data_torch.rs.
+//! **Checked by** tests/lab/data_torch.rs.
 
 use super::layers::{Layer, layers};
 use crate::fid::torch::StateDict;
