@@ -6,6 +6,8 @@
 //! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/lab/experiment_digits.rs.
 
+mod table;
+
 use super::image_models::{
     ImageModels, Judging, Rates, Source, Trained, Variant, beside_paper, curves, dash_of, divergences, given,
 };
@@ -16,10 +18,10 @@ use crate::plot::Figure;
 use crate::report::{Claim, Row};
 use minvel::Error;
 use minvel::autoencoder::{AutoencoderSettings, MatchKind, PosteriorKind};
-use minvel::estimate::Estimate;
 use minvel::manifold::Space;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use table::{Judge, Value};
 
 /// The line in the list.
 pub const ENTRY: Entry = Entry {
@@ -63,30 +65,6 @@ enum SecondJudge {
     Yes,
     No,
 }
-
-/// The network whose features are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judge {
-    Lenet,
-    Inception,
-}
-
-/// A number of the paper's table.
-struct PaperValue {
-    method: MatchKind,
-    /// Of any dimension.
-    space: fn(usize) -> Space,
-    mean: f64,
-    deviation: f64,
-}
-
-/// The paper's table.
-const PAPER: [PaperValue; 4] = [
-    PaperValue { method: MatchKind::Adversarial, space: Space::Euclidean, mean: 24.59, deviation: 1.16 },
-    PaperValue { method: MatchKind::Adversarial, space: Space::Sphere, mean: 19.81, deviation: 1.13 },
-    PaperValue { method: MatchKind::Velocity, space: Space::Euclidean, mean: 23.80, deviation: 1.06 },
-    PaperValue { method: MatchKind::Velocity, space: Space::Sphere, mean: 18.36, deviation: 0.73 },
-];
 
 /// Standard errors by which one cell must be better than another.
 const SURELY: f64 = 2.0;
@@ -316,69 +294,5 @@ impl Comparison {
             caption,
             beside_paper("Fréchet distance of Inception's features", entries),
         )
-    }
-}
-
-impl Judge {
-    /// In names of units and files.
-    fn name(self) -> &'static str {
-        match self {
-            Judge::Lenet => "lenet",
-            Judge::Inception => "inception",
-        }
-    }
-}
-
-/// One number of the table.
-struct Value {
-    judge: Judge,
-    method: MatchKind,
-    /// A family of manifolds,
-    latent: String,
-    /// and the one of the dimension.
-    space: Option<Space>,
-    distances: Vec<Fid>,
-}
-
-impl Value {
-    fn fid(&self) -> Estimate {
-        Fid::across(&self.distances)
-    }
-
-    fn title(&self) -> String {
-        format!("{} {}", self.method, self.latent)
-    }
-
-    /// What was measured.
-    fn kind(&self) -> &'static str {
-        if self.judge == Judge::Lenet { "FID" } else { "Inception's FID" }
-    }
-
-    /// Who says so, if it is not the paper's kind of judge.
-    fn by(&self) -> &'static str {
-        if self.judge == Judge::Lenet { "" } else { ", by Inception" }
-    }
-
-    fn paper(&self) -> Option<(f64, f64)> {
-        if self.judge != Judge::Lenet {
-            return None;
-        }
-        let space = self.space?;
-        let own = PAPER.iter().find(|p| p.method == self.method && (p.space)(space.dim()) == space);
-        own.map(|p| (p.mean, p.deviation))
-    }
-
-    fn row(&self, seeds: usize) -> Row {
-        let Estimate { std_error, count, .. } = self.fid();
-        let deviation = std_error * (count as f64).sqrt();
-        let row = Row::new(
-            &format!("{}, {} (standard deviation {deviation:.2})", self.kind(), self.title()),
-            self.fid(),
-            seeds,
-        );
-        match self.paper() {
-            Some((mean, deviation)) => row.paper(mean, Some(deviation)),
-            None => row,
-        }
     }
 }
