@@ -4,12 +4,14 @@ use crate::seeds;
 use minvel::manifold;
 use minvel::train::{Checkpoint, Context};
 use minvel_engine::{Clock, Graph, State};
-use minvel_lab::data::folder::Framing;
-use minvel_lab::data::npz::Npz;
-use minvel_lab::data::{Dataset, Layout, Picture, Request, Table, TableOptions, cifar, idx};
-use minvel_lab::experiment::{Config, LIST as EXPERIMENTS, MODELS};
+use minvel_lab::experiment::Config;
 use minvel_lab::fid::{Inception, Lenet, Statistics};
 use minvel_lab::fitting::RunFolder;
+use minvel_lab::image::folder::Framing;
+use minvel_lab::image::{Picture, cifar, idx};
+use minvel_lab::index::{LIST as EXPERIMENTS, MODELS};
+use minvel_lab::table::npz::Npz;
+use minvel_lab::table::{Dataset, Layout, Request, Table, TableOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
 

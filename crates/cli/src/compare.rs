@@ -7,8 +7,9 @@ use clap::Args;
 use minvel::Error;
 use minvel::fit::{Comparison, Model};
 use minvel::train::Context;
-use minvel_lab::data::{Coordinates, Dataset, locate};
+use minvel_lab::catalogue::locate;
 use minvel_lab::fitting::RunFolder;
+use minvel_lab::table::{Coordinates, Dataset};
 use std::path::{Path, PathBuf};
 
 /// Compare two fits on rows that neither was fitted to: the paired mean difference of their log densities.

@@ -7,8 +7,10 @@ use crate::Failure;
 use clap::{Args, Subcommand};
 use fetch::Fetch;
 use minvel::{Error, file};
-use minvel_lab::data::catalogue::Known;
-use minvel_lab::data::{Input, catalogue, locate};
+use minvel_lab::catalogue;
+use minvel_lab::catalogue::Known;
+use minvel_lab::catalogue::locate;
+use minvel_lab::table::Input;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::model::{Album, Place};
 use clap::Args;
-use minvel_lab::data::read_codes;
+use minvel_lab::table::read_codes;
 use std::path::PathBuf;
 
 /// Decode codes into images with a trained auto-encoder, and write them as PNG files.

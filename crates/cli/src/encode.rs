@@ -5,8 +5,9 @@ use crate::model::Place;
 use clap::Args;
 use minvel::Error;
 use minvel::autoencoder::{Codec, Reading};
-use minvel_lab::data::folder::Framing;
-use minvel_lab::data::{Column, Framed, check_name, code_table, write_table};
+use minvel_lab::image::Framed;
+use minvel_lab::image::folder::Framing;
+use minvel_lab::table::{Column, check_name, code_table, write_table};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 

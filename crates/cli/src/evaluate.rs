@@ -6,8 +6,9 @@ use crate::source::Source;
 use clap::Args;
 use minvel::fit::{Evaluation, LEAST_TESTED};
 use minvel::train::Context;
-use minvel_lab::data::{Dataset, locate};
+use minvel_lab::catalogue::locate;
 use minvel_lab::fitting::RunFolder;
+use minvel_lab::table::Dataset;
 use std::path::PathBuf;
 use std::time::Instant;
 

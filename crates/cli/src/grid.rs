@@ -5,8 +5,8 @@ use crate::progress::Bars;
 use crate::target::Target;
 use clap::Args;
 use minvel::train::Context;
-use minvel_lab::data::encode_table;
 use minvel_lab::fitting::{DensityGrid, RunFolder};
+use minvel_lab::table::encode_table;
 use std::path::PathBuf;
 
 /// Evaluate a fitted density on a regular grid, in up to three dimensions.

@@ -7,8 +7,7 @@ use minvel::train::Context;
 use minvel::{Error, file};
 use minvel_lab::fitting::{RunFolder, density_figures, look};
 use minvel_lab::plot::density::Points;
-use minvel_lab::plot::{Bearings, Plot};
-use minvel_lab::report::Figure;
+use minvel_lab::plot::{Bearings, Figure, Plot};
 use std::path::PathBuf;
 
 /// Draw a fitted density: a map, Ramachandran plot, wind rose, disk or pair plots, depending on the manifold.

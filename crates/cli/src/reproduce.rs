@@ -6,8 +6,9 @@ use clap::Args;
 use minvel::estimate::format;
 use minvel::train::Stop;
 use minvel::{Device, DeviceError, Error, Precision, file};
-use minvel_lab::experiment;
-use minvel_lab::experiment::{Config, Entry, GROUPS, Journal, LIST, Runner};
+use minvel_lab::experiment::{Config, Entry, Journal, Prepared, Runner};
+use minvel_lab::index;
+use minvel_lab::index::{GROUPS, LIST};
 use minvel_lab::report::{Report, Versions};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -94,10 +95,9 @@ struct Request {
     experiments: Vec<(String, String)>,
 }
 
-/// An experiment with its settings and folder.
+/// An experiment and its folder.
 struct Job {
-    entry: &'static Entry,
-    config: Config,
+    prepared: Prepared,
     folder: PathBuf,
     precision: Precision,
 }
@@ -110,7 +110,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let mut entries: Vec<&Entry> = vec![];
     for name in &arguments.names {
-        for entry in experiment::named(name).map_err(Failure::Input)? {
+        for entry in index::named(name).map_err(Failure::Input)? {
             if entries.iter().all(|e| e.name != entry.name) {
                 entries.push(entry);
             }
@@ -170,7 +170,7 @@ fn list() -> String {
     out
 }
 
-/// The experiments asked for, with their settings resolved and checked.
+/// The experiments asked for, with their settings resolved.
 fn new_request(entries: &[&'static Entry], name: &str, arguments: &How) -> Result<(PathBuf, Request), Error> {
     if arguments.config.is_some() && entries.len() > 1 {
         return Err(Error::config("--config applies to a single experiment; name only one"));
@@ -181,9 +181,7 @@ fn new_request(entries: &[&'static Entry], name: &str, arguments: &How) -> Resul
     let names: Vec<&str> = entries.iter().map(|e| e.name).collect();
     let mut experiments = vec![];
     for entry in entries {
-        let config = resolved(entry, arguments, &names)?;
-        (entry.check)(&config)?;
-        experiments.push((entry.name.to_string(), config.text()));
+        experiments.push((entry.name.to_string(), resolved(entry, arguments, &names)?.text()));
     }
     let (quick, version) = (arguments.quick, env!("CARGO_PKG_VERSION").to_string());
     let precision = Some(arguments.precision.to_string());
@@ -238,19 +236,21 @@ fn read_request(folder: &Path) -> Result<Request, Error> {
     Ok(request)
 }
 
+/// The experiments of a request, their settings checked; all that they need is there.
 fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
     let single = request.experiments.len() == 1;
     let precision = request.precision.as_deref().map_or(Ok(Precision::default()), str::parse);
     let precision = precision.map_err(|e: DeviceError| Error::content(&folder.join(place::ASKED), e.to_string()))?;
     let job = |(name, text): &(String, String)| {
-        let entry = experiment::find(name)?;
+        let entry = index::find(name)?;
         let base = if request.quick { entry.config()?.quick()? } else { entry.config()? };
         let config = base.overlay(&Config::parse(place::ASKED, text)?)?;
-        (entry.check)(&config)?.ready()?;
         let folder = if single { folder.to_path_buf() } else { folder.join(name) };
-        Ok(Job { entry, config, folder, precision })
+        Ok(Job { prepared: entry.prepare(config)?, folder, precision })
     };
-    request.experiments.iter().map(job).collect()
+    let jobs: Vec<Job> = request.experiments.iter().map(job).collect::<Result<_, Error>>()?;
+    jobs.iter().try_for_each(|job| job.prepared.experiment.ready())?;
+    Ok(jobs)
 }
 
 fn work(
@@ -276,7 +276,7 @@ fn work(
             if report.is_err() {
                 stop.ask(); // the others too, at a safe place
             }
-            (job.entry.name, report)
+            (job.name(), report)
         };
         std::iter::from_fn(next).map(perform).collect::<Vec<_>>()
     };
@@ -289,14 +289,18 @@ fn work(
     if let Some(name) = done.iter().find(|(_, report)| wrong(report)).map(|(name, _)| *name) {
         return Err(failure(done.remove(name).and_then(Result::err).expect("found above")));
     }
-    let report = |job: &Job| done.remove(job.entry.name).unwrap_or(Err(Error::Interrupted)).map_err(failure);
+    let report = |job: &Job| done.remove(job.name()).unwrap_or(Err(Error::Interrupted)).map_err(failure);
     jobs.iter().map(report).collect()
 }
 
 impl Job {
+    fn name(&self) -> &'static str {
+        self.prepared.entry.name
+    }
+
     fn perform(&self, arguments: &How, stop: &Stop, screen: &Screen) -> Result<Report, Error> {
-        let name = self.entry.name;
-        let purpose = format!("{name} {} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&self.config.text()));
+        let (name, settings) = (self.name(), self.prepared.config.text());
+        let purpose = format!("{name} {} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&settings));
         let journal = Journal::open(&self.folder, &purpose)?;
         let bars = screen.bars(name);
         let mut runner = Runner::new(journal, &bars, stop.clone());
@@ -304,7 +308,7 @@ impl Job {
         (runner.device, runner.precision) = (arguments.device, self.precision);
         runner.save_every = Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX);
         let versions = Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() };
-        let report = self.entry.perform(&self.config, &mut runner, versions, env!("MINVEL_REVISION"));
+        let report = self.prepared.perform(&mut runner, versions, env!("MINVEL_REVISION"));
         bars.finish();
         let report = report?;
         report.write(&self.folder)?;

@@ -7,8 +7,8 @@ use crate::target::Target;
 use clap::Args;
 use minvel::Error;
 use minvel::train::Context;
-use minvel_lab::data::encode_table;
 use minvel_lab::fitting::RunFolder;
+use minvel_lab::table::encode_table;
 use std::path::PathBuf;
 
 /// Sample from a model: points from a fitted density, or images from a trained auto-encoder.

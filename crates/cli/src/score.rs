@@ -8,8 +8,9 @@ use clap::Args;
 use minvel::estimate::Estimate;
 use minvel::fit::Levels;
 use minvel::train::Context;
-use minvel_lab::data::{Dataset, encode_appended, locate};
+use minvel_lab::catalogue::locate;
 use minvel_lab::fitting::RunFolder;
+use minvel_lab::table::{Dataset, encode_appended};
 use std::path::PathBuf;
 
 /// Score each row of a file: add the columns `log_density` and `energy`.

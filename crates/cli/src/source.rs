@@ -2,7 +2,7 @@
 
 use clap::Args;
 use minvel::Error;
-use minvel_lab::data::{Coordinates, TableOptions};
+use minvel_lab::table::{Coordinates, TableOptions};
 use serde::{Deserialize, Serialize};
 
 /// How the file is made up.

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use minvel::{Error, file};
-use minvel_lab::data::{STANDARD, check_name};
+use minvel_lab::table::{STANDARD, check_name};
 use std::path::{Path, PathBuf};
 
 /// A file to write, or `-` for standard output.

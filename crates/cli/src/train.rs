@@ -5,8 +5,9 @@ mod lenet;
 use crate::{Failure, reproduce};
 use clap::{Args, Subcommand};
 use minvel::{Error, file};
-use minvel_lab::experiment;
-use minvel_lab::experiment::{Choices, Config, Entry};
+use minvel_lab::experiment::{Config, Entry};
+use minvel_lab::paper::{Choices, Chosen};
+use minvel_lab::{index, paper};
 use std::path::Path;
 
 /// Train an auto-encoder with codes on a manifold, or the LeNet whose features FID compares on MNIST.
@@ -29,7 +30,7 @@ pub struct Arguments {
 
 /// The settings of an experiment as its file has them.
 fn settings(name: &str) -> &'static str {
-    experiment::find(name).expect("it is in the list").settings
+    index::find(name).expect("it is in the list").settings
 }
 
 #[derive(Subcommand)]
@@ -94,7 +95,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         What::Lenet(arguments) => return lenet::run(&arguments),
     };
     let name = command.replace(' ', "-");
-    let entry: &'static Entry = experiment::find(&name).map_err(Failure::Input)?;
+    let entry: &'static Entry = index::find(&name).map_err(Failure::Input)?;
     let how =
         if training.how.resume.is_some() { training.how } else { suited(training, entry).map_err(Failure::Input)? };
     reproduce::perform(&[entry], &name, &how, 1, command)
@@ -124,7 +125,7 @@ fn suited(training: Training, entry: &Entry) -> Result<reproduce::How, Error> {
     // a side of 0 leaves it to the pictures
     let open = config.json()["frame"]["side"] == 0;
     let fixed = |key: &str| stated.iter().any(|own| own == key) && !(key == "frame.side" && open);
-    if let Some(choices) = experiment::choices(&config, &fixed)? {
+    if let Some(choices) = paper::choices(&config, &fixed)? {
         print(&choices);
         let chosen = choices.chosen.iter().map(|c| format!("{}={}", c.key, c.value));
         how.set.extend(chosen); // after a `frame.side=0` that leaves it open
@@ -139,7 +140,7 @@ fn print(choices: &Choices) {
         return;
     }
     say!("Settings chosen for these pictures; override any with --set:");
-    let line = |c: &experiment::Chosen| format!("--set {}={}", c.key, c.value.replace('"', ""));
+    let line = |c: &Chosen| format!("--set {}={}", c.key, c.value.replace('"', ""));
     let widest = choices.chosen.iter().map(|c| line(c).chars().count()).max().unwrap_or(0);
     for c in &choices.chosen {
         say!("  {:<widest$}  {}", line(c), c.why);

@@ -1,11 +1,12 @@
 //! Fréchet distances between sets of pictures, in the features of a network.
 //!
-//! **Checked by** tests/fid.rs, tests/frechet.rs, tests/inception.rs, tests/lenet.rs, tests/statistics.rs.
+//! **Checked by** tests/lab/fid.rs, tests/lab/frechet.rs, tests/lab/inception.rs, tests/lab/lenet.rs, tests/lab/statistics.rs.
 
 mod features;
 mod frechet;
 mod score;
 mod statistics;
+pub mod torch;
 
 pub use features::{Extractor, FeatureMap, Grey, Inception, Lenet, Origin, Schooling, Thumbnail};
 pub use frechet::{Normal, Scatter};

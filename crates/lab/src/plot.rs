@@ -1,7 +1,7 @@
 //! Figures as data: what is shown is a value that can be stored; how it is drawn is apart.
 //!
 //! `plot` → [`scene::Scene`] (shapes in a plane) → SVG or PNG. A new kind of figure is one file with a struct that can be
-//! laid out, and one variant of [`Plot`]. **Checked by** tests/plot.rs, tests/plot_*.rs.
+//! laid out, and one variant of [`Plot`]. **Checked by** tests/lab/plot.rs, tests/lab/plot_*.rs.
 
 mod axis;
 mod bars;
@@ -12,6 +12,7 @@ pub mod colour;
 pub mod density;
 mod disk;
 mod field;
+mod figure;
 mod font;
 mod grid;
 mod heat;
@@ -35,6 +36,7 @@ pub use bars::{Bins, Histogram};
 pub use cloud::Cloud;
 pub use disk::{Disk, geodesic};
 pub use field::{Contour, Field, levels};
+pub use figure::Figure;
 pub use grid::ImageGrid;
 pub use heat::Heat;
 pub use lines::{Guide, Lines};

@@ -1,7 +1,7 @@
 //! Reports: `report.json` is the truth; Markdown, HTML and pictures are renderings of it.
 //!
 //! A [`Row`] is a number with its error, the paper's number where it has one, and a claim that a stated [`Claim`] decides.
-//! **Checked by** tests/report.rs.
+//! **Checked by** tests/lab/report.rs.
 
 mod html;
 pub mod json;
@@ -12,11 +12,11 @@ mod rule;
 pub use machine::{Machine, Versions};
 pub use rule::Claim;
 
-use crate::plot::{Plot, Theme};
+use crate::plot::Figure;
 use minvel::estimate::{Estimate, format, number};
 use minvel::{Error, file};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What came out of an experiment, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -142,37 +142,6 @@ impl Row {
         self.paper.map_or(String::new(), |p| format::with_error(p.value, p.error))
     }
 }
-
-/// A figure and what it shows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
-    /// Name of its files, without ending.
-    pub name: String,
-    /// What one sees.
-    pub caption: String,
-    /// The figure as data.
-    pub plot: Plot,
-}
-
-impl Figure {
-    /// A figure.
-    pub fn new(name: &str, caption: &str, plot: Plot) -> Self {
-        Figure { name: name.to_string(), caption: caption.to_string(), plot }
-    }
-}
-
-impl Figure {
-    /// Writes the figure as SVG and PNG; tells the paths.
-    pub fn write(&self, folder: &Path) -> Result<[PathBuf; 2], Error> {
-        let paths = ["svg", "png"].map(|ending| folder.join(format!("{}.{ending}", self.name)));
-        file::write(&paths[0], self.plot.svg(Theme::Paper).as_bytes())?;
-        file::write(&paths[1], &self.plot.png(SHARPNESS))?;
-        Ok(paths)
-    }
-}
-
-/// Pixels of a PNG for each pixel of the page.
-const SHARPNESS: f64 = 2.0;
 
 impl Report {
     /// Rows that claim something.

@@ -5,6 +5,7 @@
 //! `velocity`, `adversarial` and `discrepancy`; or with `--source FOLDER` it writes the kernels, without a GPU.
 
 use minvel::autoencoder::{AutoencoderLearning, AutoencoderSettings, Matched};
+use minvel::network::Activation;
 use minvel_engine::{Device, Graph, Options, Precision};
 use std::time::Instant;
 
@@ -14,23 +15,23 @@ const PIXELS: usize = 3072;
 
 fn learning(method: &str, batch: usize) -> AutoencoderLearning {
     let settings = AutoencoderSettings {
-        latent: "sphere:32".into(),
-        posterior: "point".into(),
-        likelihood: "dequantised".into(),
+        latent: "sphere:32".parse().unwrap(),
+        posterior: "point".parse().unwrap(),
+        likelihood: "dequantised".parse().unwrap(),
         deviation: std::f64::consts::FRAC_1_SQRT_2,
-        network: "convolutional".into(),
+        network: "convolutional".parse().unwrap(),
         filters: vec![64, 128, 256],
         hidden: vec![512],
-        activation: "relu".into(),
+        activation: Activation::Relu,
         rate: 1e-4,
         batch,
         iterations: 1,
         matching: Matched {
-            kind: method.into(),
+            kind: method.parse().unwrap(),
             weight: 10.0,
             step: 1e-3,
             penalty: 1e-4,
-            flow: "chart".into(),
+            flow: "chart".parse().unwrap(),
             spectral: false,
         },
         official: false,

@@ -6,7 +6,7 @@
 //! **Conventions.** Images are rows of intensities in [0, 1]; what networks see of them is said by the [`Likelihood`].
 //! Networks are fed features of the code ([`latent_features`](crate::network::latent_features)): angles as cos and sin, unit vectors times √m. Variables are named `encoder/…`, `decoder/…`, and `energy/…` or
 //! `critic/…` for what is learnt beside them.
-//! **Checked by** tests/autoencoder.rs, tests/autoencoder_facts.rs.
+//! **Checked by** tests/theory/autoencoder.rs, tests/theory/autoencoder_facts.rs.
 
 mod architecture;
 mod codec;
@@ -14,6 +14,7 @@ mod codes;
 mod decoder;
 mod encoder;
 mod evidence;
+mod kinds;
 mod learning;
 mod likelihood;
 mod settings;
@@ -25,6 +26,7 @@ pub use codes::{Code, Posterior};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use evidence::{Evidence, ImportanceBound};
+pub use kinds::{FlowKind, Latent, LikelihoodKind, MatchKind, NetworkKind, PosteriorKind};
 pub use learning::{AutoencoderLearning, Match};
 pub use likelihood::Likelihood;
 pub use settings::{AutoencoderSettings, Matched};

@@ -4,7 +4,7 @@
 //! π_k p(x; η_k) + u/vol, each p(·; η) of the natural exponential family of the manifold.
 //! **Source.** mardia2000directional, chapters 9 and 12. **Conventions.** Log densities in nats w.r.t. the Riemannian
 //! volume; u = 0 where the volume is infinite. Points are rows of numbers as [`crate::manifold`] has them, in f64.
-//! **Error.** None but rounding. **Checked by** tests/density.rs, tests/density_fit.rs.
+//! **Error.** None but rounding. **Checked by** tests/densities/density.rs, tests/densities/density_fit.rs.
 
 mod bump;
 mod cloud;

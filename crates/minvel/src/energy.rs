@@ -3,8 +3,8 @@
 //! **Statement.** p = e^{−E}/Z, Z = ∫ e^{−E} dvol. Closed forms know log Z, can be sampled exactly and know
 //! I(p) = E‖grad E‖² (so that min L = −I(p)); networks have parameters and know none of these.
 //! **Source.** docs/math §0, §4.0, §4.1. **Conventions.** Points are in the coordinates of [`crate::manifold`].
-//! **Checked by** tests/energy_laws.rs (one suite over every energy: gradient, normalisation by quadrature, samples,
-//! parameters), tests/energy_facts.rs.
+//! **Checked by** tests/theory/energy_laws.rs (one suite over every energy: gradient, normalisation by quadrature, samples,
+//! parameters), tests/theory/energy_facts.rs.
 
 mod bingham;
 mod conditional;

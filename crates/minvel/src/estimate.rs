@@ -5,7 +5,7 @@
 //! of it, and no rule that asks for it holds. Errors of independent estimates add in quadrature; those of differences
 //! taken on the same data are computed from the differences ([`Estimate::paired`]).
 //! **Error.** Standard errors are estimates themselves, by a relative 1/√(2n) for n normal samples.
-//! **Checked by** tests/eval.rs.
+//! **Checked by** tests/theory/eval.rs.
 
 mod diagnostics;
 pub mod format;

@@ -6,7 +6,7 @@
 //! **Source.** wang2020mvl (the objective). The anchor answers what score matching cannot see: the relative mass of
 //! separated modes. **Conventions.** E(x) = −log a(x) + t f(x) w.r.t. the Riemannian volume; test rows are looked at once.
 //! **Error.** That of log Z ([`LogZ`]); it is part of every score.
-//! **Checked by** tests/fit.rs.
+//! **Checked by** crates/lab/tests/lab/fit.rs.
 
 mod comparison;
 mod correction;

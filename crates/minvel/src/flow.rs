@@ -5,7 +5,7 @@
 //! **Conventions.** q ∝ e^{−E}; `temper` τ: the step targets q^τ (½ when learning, 1 when sampling); z has E zzᵀ = I.
 //! A step is a value ([`Displacement`]) that knows how far it goes, so that differences along it need not cancel.
 //! **Error.** One step of Euler–Maruyama: E f(x⁻) is right to O(ε²).
-//! **Checked by** tests/objective_laws.rs, tests/objective_facts.rs, tests/golden.rs.
+//! **Checked by** tests/theory/objective_laws.rs, tests/theory/objective_facts.rs, tests/theory/golden.rs.
 
 mod birth_death;
 mod blend;

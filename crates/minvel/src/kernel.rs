@@ -4,7 +4,7 @@
 //! **Source.** liu2016svgd (median bandwidth); gorham2017ksd (inverse multiquadric); docs/math §2.7.
 //! **Conventions.** h is the *square* of a length. ∇_{x'}k = 2κ'(s)(x' − x) and tr ∇_x∇_{x'}k = −2dκ'(s) − 4sκ''(s).
 //! **Error.** None; the median bandwidth makes k depend on the batch (constant in differentiation).
-//! **Checked by** tests/objective_facts.rs (F18–F21), tests/objective_laws.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F18–F21), tests/theory/objective_laws.rs.
 
 use minvel_engine::Expr;
 

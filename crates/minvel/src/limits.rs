@@ -7,7 +7,7 @@
 //! experiments, and all have the same. A table or array may take all of it; a picture half, since several are decoded
 //! concurrently; text that becomes a tree of values (settings, JSON, headers of safetensors) a 64th, since each of its bytes
 //! can become sixteen and more. While a list grows, the old one and the new one are there together: the peak is up to three
-//! times the limit. **Checked by** tests/limits.rs, and by the fuzzer in `fuzz/`.
+//! times the limit. **Checked by** crates/cli/tests/program/limits.rs, and by the fuzzer in `fuzz/`.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};

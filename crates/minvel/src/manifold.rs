@@ -3,7 +3,7 @@
 //! **Statement.** A point is a row of [`Manifold::ambient`] numbers. A tangent vector at x is written in the same
 //! coordinates. The model density of an energy is w.r.t. the Riemannian volume.
 //! **Source.** docs/math §3.1: generator Δ_g f + ⟨grad log π, grad f⟩; in a chart, dy = (g^{ij}∂_j log π + b^i)dt + √(2G⁻¹)dB.
-//! **Checked by** tests/manifold_laws.rs and tests/manifold_steps.rs: one suite of laws over every manifold.
+//! **Checked by** tests/theory/manifold_laws.rs and tests/theory/manifold_steps.rs: one suite of laws over every manifold.
 
 mod euclidean;
 mod hyperbolic;

@@ -4,7 +4,7 @@
 //! alternation, on codes held fixed. **Source.** docs/math §4.0, §4.7, §4.10; tolstikhin2018wae, wang2020mvl.
 //! **Conventions.** The prior is the base law of the latent manifold. A pull is a scalar whose gradient goes through the
 //! codes; parameters of the match are constants in it because nobody differentiates by them there.
-//! **Checked by** tests/matching.rs, tests/matching_facts.rs (F55).
+//! **Checked by** tests/theory/matching.rs, tests/theory/matching_facts.rs (F55).
 
 mod adversarial;
 mod discrepancy;

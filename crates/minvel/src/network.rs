@@ -6,8 +6,8 @@
 //! **Source.** docs/math §4.0; glorot2010, miyato2018spectral.
 //! **Conventions.** For σ, W is `[inputs of an output, channels]`; names are `name/w0`, `name/b0`, …, `name/u0` for the power
 //! iteration.
-//! **Error.** σ converges to the largest singular value like (σ₂/σ₁)^{2·steps}. **Checked by** tests/energy_laws.rs
-//! (F56, gradients, parameter counts), tests/energy_facts.rs (docs/math §7), tests/convolution.rs.
+//! **Error.** σ converges to the largest singular value like (σ₂/σ₁)^{2·steps}. **Checked by** tests/theory/energy_laws.rs
+//! (F56, gradients, parameter counts), tests/theory/energy_facts.rs (docs/math §7), tests/theory/convolution.rs.
 
 mod features;
 mod layer;
@@ -20,6 +20,7 @@ pub use parameter::Parameter;
 use minvel_engine::init::Init;
 use minvel_engine::{Expr, Graph};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The function between two affine maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,19 +42,6 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// The function of a name.
-    pub fn parse(name: &str) -> Result<Self, String> {
-        match name {
-            "tanh" => Ok(Activation::Tanh),
-            "silu" => Ok(Activation::Silu),
-            "softplus" => Ok(Activation::Softplus),
-            "elu" => Ok(Activation::Elu),
-            "relu" => Ok(Activation::Relu),
-            "sin" => Ok(Activation::Sin),
-            _ => Err(format!("unknown activation `{name}`; expected tanh, silu, softplus, elu, relu or sin")),
-        }
-    }
-
     /// φ(h).
     pub fn apply(self, h: Expr) -> Expr {
         match self {
@@ -64,6 +52,12 @@ impl Activation {
             Activation::Relu => h.relu(),
             Activation::Sin => h.sin(),
         }
+    }
+}
+
+impl fmt::Display for Activation {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

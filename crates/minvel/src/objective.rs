@@ -15,7 +15,7 @@
 //! | [`MinimumVelocity`] | 2 | L of the flow's geometry | O(1) | 8E‖∇E‖²/ε | first |
 //! | [`ProbabilityFlow`] | 2 | L | O(1) | O(1/σ²) | none, first if reduced |
 //!
-//! **Checked by** tests/objective_laws.rs, tests/objective_facts.rs, tests/golden.rs.
+//! **Checked by** tests/theory/objective_laws.rs, tests/theory/objective_facts.rs, tests/theory/golden.rs.
 
 mod contrastive;
 mod denoising;

@@ -6,7 +6,8 @@
 //! **Conventions.** Each row is a chain. A step is a pure function of the state ([`Spot`]) and of the clock's random
 //! numbers; it returns the new state and its acceptance. τ = 1: q itself is targeted.
 //! **Error.** That of each sampler; states that are not finite are reported ([`ChainDivergence`]), never passed on.
-//! **Checked by** tests/sampler_laws.rs, sampler_moments.rs, sampler_particles.rs, sampler_facts.rs (F47–F51), annealed.rs.
+//! **Checked by** tests/theory/sampler_laws.rs, sampler_moments.rs, sampler_particles.rs, sampler_facts.rs (F47–F51),
+//! annealed.rs.
 
 mod adaptation;
 mod annealed;
@@ -28,7 +29,7 @@ pub use repeated::{Repeated, systematic};
 pub use schedule::AnnealingSchedule;
 
 use crate::flow::{Blend, EnergyOf, FlowForm, RiemannianLangevin, Stein, leaf};
-use crate::manifold::Manifold;
+use crate::manifold::{Manifold, Space};
 use minvel_engine::{Draw, Expr, grad};
 use std::fmt;
 use std::sync::Arc;
@@ -127,9 +128,9 @@ const SAMPLERS: [(&str, Make); 6] = [
 
 /// The manifold, if it is Rⁿ.
 fn flat(manifold: Arc<dyn Manifold>) -> Result<Arc<dyn Manifold>, String> {
-    match manifold.to_string().starts_with("euclidean:") {
-        true => Ok(manifold),
-        false => Err(format!("Stein particles need Euclidean space, not {manifold}: use metropolis or hamiltonian")),
+    match manifold.spaces().as_deref() {
+        Some([Space::Euclidean(_)]) => Ok(manifold),
+        _ => Err(format!("Stein particles need Euclidean space, not {manifold}: use metropolis or hamiltonian")),
     }
 }
 

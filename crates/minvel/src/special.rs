@@ -4,7 +4,7 @@
 //! **Source.** docs/math §5; DLMF. **Conventions.** m is the number of coordinates of a point on S^{m−1}; orders of Bessel
 //! functions are real and ≥ 0; what would overflow is given as its logarithm.
 //! **Error.** A few rounding errors of the result, or, for a logarithm that is a difference of larger terms, of the
-//! largest of them. **Checked by** tests/energy_facts.rs (F42, F43, F46), tests/special.rs.
+//! largest of them. **Checked by** tests/theory/energy_facts.rs (F42, F43, F46), tests/theory/special.rs.
 
 mod bessel;
 mod eigen;

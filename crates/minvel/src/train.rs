@@ -4,7 +4,8 @@
 //! **Conventions.** Randomness is keyed by (seed, step), so that a training resumed from a checkpoint ends with the bits of
 //! one that was never interrupted. A training that leaves the finite numbers is a value, a [`Divergence`] for each
 //! replica concerned; the other replicas go on.
-//! **Checked by** tests/train.rs, and by killing the program at random moments in crates/cli/tests/resume.rs.
+//! **Checked by** tests/theory/train.rs, and by killing the program at random moments in
+//! crates/cli/tests/interruptions/resume.rs.
 
 mod checkpoint;
 mod context;

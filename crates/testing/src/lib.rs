@@ -6,11 +6,15 @@
 //! **Checked by** the tests below, and by tests/harness.rs.
 
 mod compare;
+mod data;
 mod scratch;
+#[cfg(feature = "state-dict")]
+pub mod state_dict;
 
 pub use compare::{
     estimate, gauss_hermite, order, sum, tensor_rule, within_digits, within_order, within_sigma, within_ulps,
 };
+pub use data::data_set;
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
 pub use scratch::{Scratch, fresh};
 use std::collections::BTreeMap;

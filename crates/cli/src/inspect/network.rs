@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use minvel::autoencoder::{Codec, Likelihood, ModelCard, Posterior};
-use minvel_lab::data::code_columns;
+use minvel_lab::table::code_columns;
 use std::path::Path;
 
 /// Describes the first of the concurrent trainings, which differ in their seed only.

@@ -6,8 +6,8 @@ use clap::Args;
 use minvel::estimate::format;
 use minvel::train::Context;
 use minvel::{Device, Error, file};
-use minvel_lab::data::mnist;
 use minvel_lab::fid::{FeatureMap, Lenet, Schooling};
+use minvel_lab::image::mnist;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

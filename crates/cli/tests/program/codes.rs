@@ -3,7 +3,7 @@
 use crate::support::{Folder, TINY, column, digits, error, png, quakes};
 use minvel::autoencoder::ModelCard;
 use minvel::train::Checkpoint;
-use minvel_lab::data::{Picture, png_file};
+use minvel_lab::image::{Picture, png_file};
 use minvel_lab::plot::Plot;
 use minvel_lab::report::Report;
 

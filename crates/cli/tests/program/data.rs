@@ -72,7 +72,7 @@ fn a_fit_of_the_built_in_earthquakes_is_resumed_to_the_same_bits() {
 fn the_path_of_a_built_in_set_is_a_file_that_anyone_can_read() {
     let folder = Folder::new("built-in-path");
     let path = folder.good(&["data", "path", "earthquake"]);
-    assert_eq!(minvel_lab::data::catalogue::sha256(path.trim().as_ref()).unwrap(), EARTHQUAKES);
+    assert_eq!(minvel_lab::catalogue::sha256(path.trim().as_ref()).unwrap(), EARTHQUAKES);
     assert_eq!(folder.good(&["data", "path", "earthquake/quakes_all.csv"]), path);
     let output = bare(&folder, &["data", "path", "earthquake"]);
     assert_eq!(output.status.code(), Some(2));

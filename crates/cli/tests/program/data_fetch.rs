@@ -20,7 +20,7 @@ fn points() -> Vec<u8> {
 /// Length and checksum of bytes, as the list has them.
 fn known(folder: &Folder, name: &str, bytes: &[u8]) -> String {
     let path = folder.file("bytes", bytes);
-    let sum = minvel_lab::data::catalogue::sha256(Path::new(&path)).unwrap();
+    let sum = minvel_lab::catalogue::sha256(Path::new(&path)).unwrap();
     format!("name = '{name}'\nbytes = {}\nsha256 = '{sum}'\n", bytes.len())
 }
 
@@ -340,7 +340,7 @@ fn an_archive_is_fetched_and_unpacked_also_where_it_was_put_by_hand() {
     let place = "cache/minvel/data/cifar10";
     assert_eq!(folder.list(place), BATCHES, "the archive is not kept");
     assert_eq!(server.seen().len(), 1);
-    let test = minvel_lab::data::cifar::test(Some(&folder.path(place))).unwrap();
+    let test = minvel_lab::image::cifar::test(Some(&folder.path(place))).unwrap();
     assert_eq!((test.images.count, &test.labels[..]), (2, &[5, 5][..]));
     fetch();
     assert!(server.seen().is_empty(), "there already");

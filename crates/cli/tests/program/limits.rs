@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{Folder, error};
-use minvel_lab::data::{Column, write_table};
+use minvel_lab::table::{Column, write_table};
 use std::process::Output;
 
 /// Memory that the system gives the program, in KiB.

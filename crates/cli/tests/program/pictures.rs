@@ -1,8 +1,8 @@
 //! `minvel train vae|wae PICTURES`: settings are chosen by the pictures, and pictures stay what they are.
 
 use crate::support::{Folder, Numbers, digits, error, picture, png};
-use minvel_lab::data::folder::Framing;
-use minvel_lab::data::{Picture, png_file};
+use minvel_lab::image::folder::Framing;
+use minvel_lab::image::{Picture, png_file};
 use minvel_lab::plot::Plot;
 use minvel_lab::report::Report;
 

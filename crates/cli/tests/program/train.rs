@@ -92,7 +92,7 @@ fn settings_that_do_not_go_together_exit_with_2_and_write_nothing() {
     digits(&folder, 60);
     let before = folder.list(".");
     for (what, settings, word) in [
-        ("vae", &["model.latent=ball:3"][..], "`latent`"),
+        ("vae", &["model.latent=ball:3"][..], "`model.latent`"),
         ("vae", &["model.posterior=explicit"], "`matching.kind`"),
         ("vae", &["model.posterior=explicit", "model.latent=torus:2"], "torus:2"),
         ("vae", &["model.posterior=point"], "`matching.kind`"),

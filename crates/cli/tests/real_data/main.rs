@@ -1,17 +1,11 @@
 //! The whole way with real bytes: a server plays the hosts of the built-in list, `data fetch` gets the sets, and commands run from the
 //! cache folder alone. Needs `MINVEL_DATA` for what the server sends.
 
-#[path = "../../../lab/tests/support/state_dict.rs"]
-mod state_dict;
 #[path = "../support/mod.rs"]
 mod support;
 
-#[path = "../../../lab/tests/support/needs.rs"]
-mod needs;
-
-use minvel_lab::data::catalogue;
-use minvel_testing::test;
-use needs::set;
+use minvel_lab::catalogue::{self, locate};
+use minvel_testing::{Need, data_set, state_dict, test};
 use std::path::Path;
 use std::process::ExitCode;
 use support::server::{Reply, Server};
@@ -22,6 +16,12 @@ fn main() -> ExitCode {
     let all = test!(every_set_at_hand_is_fetched_from_its_hosts_and_used_from_the_cache_alone);
     let all = sets.into_iter().fold(all, |test, need| test.needs(need));
     minvel_testing::run([all, test!(published_weights_are_fetched_and_give_the_same_distance).needs(set("inception"))])
+}
+
+/// A set of the catalogue.
+fn set(name: &str) -> Need {
+    let known = catalogue::find(name).expect("tests name sets of the catalogue");
+    data_set(name, known.path().is_some() || locate(name).is_ok())
 }
 
 fn every_set_at_hand_is_fetched_from_its_hosts_and_used_from_the_cache_alone() {
@@ -78,7 +78,7 @@ fn published_weights_are_fetched_and_give_the_same_distance() {
     let path = folder.file("pt_inception-2015-12-05-6726825d.pth", &published);
     let sum = catalogue::sha256(Path::new(&path)).unwrap();
     // the built-in list with the checksum of these bytes, which are rounded to f16
-    let list = include_str!("../../../lab/src/data/catalogue.toml");
+    let list = catalogue::BUILT_IN;
     let list = list.replace("6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2", &sum);
     folder.file("list.toml", list.replace("bytes = 95628359", &format!("bytes = {}", published.len())));
     let server = Server::new(move |request| match request.address.contains("objects") {

@@ -74,9 +74,11 @@ impl Config {
     /// All settings as the type that the experiment wants; an error names the key.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let text = |e: toml::de::Error| {
-            let message = e.to_string();
-            let lines: Vec<&str> = message.trim_end().lines().map(str::trim).collect();
-            Error::config(format!("{}: {}", self.file, lines.join(" ")))
+            // the last line of the text, the only place of the key, is "in `table.key`"
+            let (message, shown) = (e.message(), e.to_string());
+            let place = shown.trim_end().lines().last().and_then(|line| line.strip_prefix("in "));
+            let place = place.map_or(String::new(), |key| format!("{key}: "));
+            Error::config(format!("{}: {place}{message}", self.file))
         };
         Value::Table(self.table.clone()).try_into().map_err(text)
     }
@@ -186,23 +188,7 @@ fn fitted(old: &Value, new: &Value, key: &str) -> Result<Value, Error> {
 }
 
 /// The known word with the fewest letters to change, if they are few.
-pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let (distance, best) = known.map(|k| (changes(word, k), k)).min_by_key(|(d, _)| *d)?;
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let (distance, best) = known.map(|k| (strsim::levenshtein(word, k), k)).min_by_key(|(d, _)| *d)?;
     (distance <= 1 + word.chars().count() / 3).then_some(best)
-}
-
-/// Levenshtein's distance.
-fn changes(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for j in 0..b.len() {
-            let replaced = diagonal + usize::from(x != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -1,7 +1,7 @@
 //! FeatureMap of images: what a network makes of them before it judges.
 //!
 //! **Conventions.** Images are intensities in [0, 1], `[height, width, channels]`; what a network wants instead (shifts,
-//! sizes, binary pixels) is its own business. A new network is a file here. **Checked by** tests/lenet.rs, tests/fid.rs,
+//! sizes, binary pixels) is its own business. A new network is a file here. **Checked by** tests/lab/lenet.rs, tests/lab/fid.rs,
 //! tests/real_data/inception.rs.
 
 mod grey;
@@ -14,7 +14,7 @@ pub use inception::Inception;
 pub use lenet::{Lenet, Origin, Schooling};
 pub use thumbnail::Thumbnail;
 
-use crate::data::Picture;
+use crate::image::Picture;
 use minvel_engine::{Clock, DeviceError, Expr, Graph, Options, Program, State};
 
 /// A network whose features are compared.

@@ -6,7 +6,7 @@
 //! **Error.** None beyond rounding, also where covariances have no full rank (fewer samples than features): the root of
 //! Σ₁Σ₂ is never formed, so that nothing has to be added to a diagonal. Of samples, d² is biased upwards by about
 //! O(d²/N): distances of different N do not compare.
-//! **Checked by** tests/frechet.rs (F52, F53, the values of SciPy's `sqrtm`).
+//! **Checked by** tests/lab/frechet.rs (F52, F53, the values of SciPy's `sqrtm`).
 
 use minvel::special::{semidefinite_root, singular_values};
 use minvel_engine::{Clock, Device, Graph, Options, State};

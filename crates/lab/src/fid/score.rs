@@ -4,7 +4,7 @@
 //! **Source.** heusel2017fid; docs/math §4.7. **Conventions.** Images are intensities in [0, 1]. Reference and samples are
 //! drawn binary, where the network does that, by different streams of one seed.
 //! **Error.** Biased upwards by O(d²/N) in both counts, so that a distance carries them with it; its scatter is known from
-//! several sets of samples only. **Checked by** tests/fid.rs.
+//! several sets of samples only. **Checked by** tests/lab/fid.rs.
 
 use super::{FeatureMap, Statistics};
 use minvel::estimate::Estimate;

@@ -2,11 +2,13 @@
 //!
 //! **Conventions.** Files are those of pytorch-fid: NPZ with `mu` `[d]` and `sigma` `[d, d]`. Ours say in further arrays how
 //! many images there were (`count`) and by which network and preprocessing (`network`, `sha256`, `preprocessing`, as bytes
-//! of text); others are taken for what the user says they are. **Checked by** tests/statistics.rs.
+//! of text); others are taken for what the user says they are. **Checked by** tests/lab/statistics.rs.
 
 use super::{Extractor, FeatureMap, Fid, Normal, Scatter};
-use crate::data::npz::{Array, Npz};
-use crate::data::{hexadecimal, intensities, npz};
+use crate::bytes::hexadecimal;
+use crate::image::intensities;
+use crate::table::npz;
+use crate::table::npz::{Array, Npz};
 use minvel::Error;
 use minvel_engine::{DeviceError, Options};
 use sha2::{Digest, Sha256};

@@ -5,9 +5,9 @@
 //! longitudes, with their true areas; RP²: the upper half of that. Rⁿ and Hⁿ (in the ball): equal steps in a box around
 //! draws of the model. Volumes and densities are those of `score`: angles in radians, whatever the unit of the columns.
 //! **Error.** O(h²) of the midpoint rule for cells of width h, and what lies outside the box. **Checked by**
-//! tests/fit_use.rs.
+//! tests/lab/fit_use.rs.
 
-use crate::data::{Column, Coordinates};
+use crate::table::{Column, Coordinates};
 use minvel::Error;
 use minvel::fit::Model;
 use minvel::manifold::{Grid, Manifold, Space, quadrature};

@@ -13,9 +13,9 @@
 
 use super::pages;
 use super::settings::{DEFAULTS, settings};
-use crate::data::{Coordinates, Dataset, Provenance};
 use crate::experiment::Config;
 use crate::report::{Report, Versions};
+use crate::table::{Coordinates, Dataset, Provenance};
 use minvel::density::Family;
 use minvel::estimate::Estimate;
 use minvel::fit::{Evaluation, Fit, Goal, History, LogZ, Model, Procedure, Record};

@@ -1,10 +1,9 @@
 //! What was read: every column of the data with its unit and range, so that a wrong guess is seen.
 //!
-//! **Checked by** tests/fit_use.rs.
+//! **Checked by** tests/lab/fit_use.rs.
 
-use crate::data::Coordinates;
-use crate::plot::{Axis, Bins, Histogram, Plot};
-use crate::report::Figure;
+use crate::plot::{Axis, Bins, Figure, Histogram, Plot};
+use crate::table::Coordinates;
 
 /// Columns that are shown at most, and side by side.
 const MOST: usize = 9;

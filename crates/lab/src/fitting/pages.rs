@@ -1,11 +1,11 @@
 //! The report of a fit: numbers, figures, what was inferred, and warnings.
 
 use super::folder::FitSummary;
-use crate::data::{Coordinates, Factor, Layout, Provenance, Units, is_numbered};
 use crate::plot::density::FigureStyle;
 use crate::plot::learning::Course;
-use crate::plot::{Axis, Bearings, Plot, Ranked, Ranking, Scale, density, learning};
-use crate::report::{Figure, Machine, Report, Row, Timing, Versions};
+use crate::plot::{Axis, Bearings, Figure, Plot, Ranked, Ranking, Scale, density, learning};
+use crate::report::{Machine, Report, Row, Timing, Versions};
+use crate::table::{Coordinates, Factor, Layout, Provenance, Units, is_numbered};
 use minvel::Error;
 use minvel::density::Kind;
 use minvel::estimate::Estimate;
@@ -185,7 +185,7 @@ pub(super) fn report(summary: &FitSummary, config: serde_json::Value, quick: boo
         format!("Rows: {}.", summary.procedure),
         format!("Model: {}.", model_in_words(summary)),
     ];
-    if summary.data.coordinates.manifold.contains("projective") {
+    if summary.data.coordinates.has_axes() {
         notes.push(
             "Axes: x and −x are the same point. Densities integrate to one over one half of the circle or sphere, per radian or \
              steradian; samples give the end whose last coordinate is positive."

@@ -1,4 +1,4 @@
-//! FitSettings of a fit as a file.
+//! Settings of a fit as a file.
 
 use crate::experiment::Config;
 use minvel::Error;

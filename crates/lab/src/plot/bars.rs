@@ -1,6 +1,6 @@
 //! A histogram with densities over it.
 //!
-//! **Checked by** tests/plot_fields.rs.
+//! **Checked by** tests/lab/plot_fields.rs.
 
 use super::axis::Axis;
 use super::colour;

@@ -3,7 +3,7 @@
 //! **Source.** Natural Earth, 1:110m land (naturalearth2018), public domain; rounded to a tenth of a degree.
 //! **Statement.** A place is land if its meridian crosses coasts an odd number of times on the way to the north pole,
 //! which is sea. **Error.** 0.05° of rounding, and islands under some 100 km are left out.
-//! **Checked by** tests/plot_maps.rs.
+//! **Checked by** tests/lab/plot_maps.rs.
 
 use std::sync::LazyLock;
 

@@ -2,7 +2,7 @@
 //!
 //! Methods take the palette of Okabe & Ito (2008), which people with any of the common colour blindnesses can tell apart.
 //! The scale for densities runs from dark blue over teal to light yellow along a curve in OKLab (Ottosson 2020): lightness
-//! is linear, so that equal differences look equal, also in grey. **Checked by** tests/plot.rs.
+//! is linear, so that equal differences look equal, also in grey. **Checked by** tests/lab/plot.rs.
 
 /// Red, green, blue in sRGB.
 pub type Rgb = [u8; 3];

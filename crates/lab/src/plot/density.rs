@@ -5,7 +5,7 @@
 //! at three values of it.
 //! **Conventions.** Log densities are in nats w.r.t. the Riemannian volume. Lines of equal height hold 50, 90 and 99 % of
 //! the probability in the smallest regions. **Error.** Colours and lines are those of a grid, O(h²).
-//! **Checked by** tests/plot_density.rs.
+//! **Checked by** tests/lab/plot_density.rs.
 
 mod axial;
 mod coordinates;
@@ -15,7 +15,7 @@ use super::{
     Axis, Bearings, Bins, Cloud, Dash, Disk, Field, Group, Heat, Histogram, Map, Maps, Mark, Matrix, Plot, PolarCurve,
     Rose, Series, Shades, levels,
 };
-use crate::report::Figure;
+use crate::plot::Figure;
 use coordinates::Coordinates;
 use minvel::manifold::{Manifold, Space};
 use ranges::{Third, bin_count, range, significant, significant_digits, spread, stored, thirds};

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** The geodesics at right angles to a diameter at distance d from the middle are arcs of circles with
 //! centre 1/tanh d on it and radius 1/sinh d. **Conventions.** Curvature −1: distance d is at radius tanh(d/2).
-//! **Checked by** tests/plot_fields.rs.
+//! **Checked by** tests/lab/plot_fields.rs.
 
 use super::cloud::Cloud;
 use super::field::Field;

@@ -1,7 +1,7 @@
 //! Numbers on a grid of the plane: between the grid points, and lines of equal height.
 //!
 //! **Statement.** f(x, y) ≈ Σ f_ij (1−|x−x_j|)₊(1−|y−y_i|)₊ in units of the grid. **Error.** O(h²) for smooth f.
-//! **Checked by** tests/plot_fields.rs.
+//! **Checked by** tests/lab/plot_fields.rs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

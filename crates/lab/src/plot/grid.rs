@@ -2,7 +2,7 @@
 //!
 //! **Conventions.** Images are `[height, width, channels]` with 1 channel (grey) or 3; row after row from the upper left.
 //! A pixel of an image becomes a square of whole pixels of the picture, which has two for each of the page: no blur.
-//! **Checked by** tests/plot_grid.rs.
+//! **Checked by** tests/lab/plot_grid.rs.
 
 use super::base64;
 use super::panel::TITLE;

@@ -1,6 +1,6 @@
 //! Functions of the plane as colours, with lines of equal height and dots: Ramachandran plots and their like.
 //!
-//! **Checked by** tests/plot_fields.rs.
+//! **Checked by** tests/lab/plot_fields.rs.
 
 use super::axis::Axis;
 use super::cloud::Cloud;

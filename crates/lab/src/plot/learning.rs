@@ -1,6 +1,6 @@
 //! Learning curves: the objective on what is learnt from and on what is held back, for each seed.
 //!
-//! **Checked by** tests/plot_fields.rs.
+//! **Checked by** tests/lab/plot_fields.rs.
 
 use super::axis::{Axis, Scale};
 use super::lines::Lines;

@@ -1,6 +1,6 @@
 //! Maps of the sphere in Mollweide's projection, which keeps areas, with one scale of colours.
 //!
-//! **Checked by** tests/plot.rs, tests/plot_maps.rs.
+//! **Checked by** tests/lab/plot.rs, tests/lab/plot_maps.rs.
 
 use super::cloud::Cloud;
 use super::coastline;

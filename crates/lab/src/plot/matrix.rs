@@ -1,6 +1,6 @@
 //! Every coordinate against every other: data below the diagonal, samples of the model above, histograms on it.
 //!
-//! **Checked by** tests/plot_fields.rs.
+//! **Checked by** tests/lab/plot_fields.rs.
 
 use super::axis::{Axis, Ruler};
 use super::bars::{Bins, fill};

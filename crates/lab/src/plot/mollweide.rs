@@ -3,7 +3,7 @@
 //! **Statement.** x = (2/π) λ cos t, y = sin t, 2t + sin 2t = π sin φ: equal areas stay equal.
 //! **Source.** Snyder 1987, chapter 31. **Conventions.** λ ∈ [−π, π] to the right, φ ∈ [−π/2, π/2] upwards; the sphere is
 //! the ellipse |x| ≤ 2, |y| ≤ 1. **Error.** Rounding; its root near the poles.
-//! **Checked by** tests/plot_maps.rs.
+//! **Checked by** tests/lab/plot_maps.rs.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 

@@ -1,6 +1,6 @@
 //! Numbers with their errors, one below another: a model beside what it is compared with.
 //!
-//! **Checked by** tests/plot_fields.rs.
+//! **Checked by** tests/lab/plot_fields.rs.
 
 use super::axis::Axis;
 use super::colour;

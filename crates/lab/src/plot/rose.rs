@@ -1,7 +1,7 @@
 //! Wind roses: directions in bins around a circle, with densities over them.
 //!
 //! **Statement.** A density ρ reaches to the radius r with r² = r₀² + cρ: equal areas are equal shares of the directions.
-//! **Checked by** tests/plot_fields.rs.
+//! **Checked by** tests/lab/plot_fields.rs.
 
 use super::axis::Axis;
 use super::bars::Bins;

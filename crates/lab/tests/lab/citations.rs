@@ -171,6 +171,34 @@ fn every_fact_has_a_test_and_every_test_of_a_fact_or_erratum_has_its_row() {
     assert_none(untested.cloned().collect(), "no test is named after these facts (fact_12_…)");
 }
 
+/// Paths `tests/….rs` in a line, with the crate that some name.
+fn tests_named(line: &str) -> impl Iterator<Item = &str> {
+    let part = |c: char| c.is_ascii_alphanumeric() || "_-./*".contains(c);
+    line.split(move |c: char| !part(c)).map(|path| path.trim_end_matches('.')).filter(|path| {
+        let whole = path.strip_prefix("crates/").and_then(|rest| rest.split_once('/')).map_or(*path, |(_, rest)| rest);
+        whole.starts_with("tests/") && path.ends_with(".rs") && !path.contains('*')
+    })
+}
+
+#[test]
+fn every_test_that_a_source_names_exists() {
+    let (mut wrong, mut named) = (vec![], 0);
+    for file in files().iter().filter(|f| f.has("rs")) {
+        let own = file.path.ancestors().find(|folder| root().join(folder).join("Cargo.toml").is_file());
+        for (k, line) in file.text.lines().enumerate() {
+            for path in tests_named(file.words(line)) {
+                named += 1;
+                let folders = [own.unwrap_or(Path::new("")), Path::new("")];
+                if !folders.iter().any(|folder| root().join(folder).join(path).is_file()) {
+                    wrong.push(file.at(k, path));
+                }
+            }
+        }
+    }
+    assert!(named > 150, "the search finds {named} tests only");
+    assert_none(wrong, "these tests do not exist (tests/… of the crate, or crates/NAME/tests/…)");
+}
+
 #[test]
 fn nothing_outside_the_repository_is_cited() {
     // Notes of the authors that readers do not have, in capitals, and the folders where they are.

@@ -1,7 +1,7 @@
 //! Tar archives: that only the expected files come out, into the folder and nowhere else.
 
-use minvel_lab::data::archive::unpack;
-use minvel_lab::data::catalogue::{KnownFile, sha256};
+use minvel_lab::catalogue::archive::unpack;
+use minvel_lab::catalogue::{KnownFile, sha256};
 use minvel_testing::Scratch;
 use std::io::Write;
 use std::path::PathBuf;

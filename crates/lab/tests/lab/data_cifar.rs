@@ -1,6 +1,6 @@
 //! CIFAR-10 in both of its forms: the same images, and what is said of wrong files.
 
-use minvel_lab::data::{Images, cifar};
+use minvel_lab::image::{Images, cifar};
 use minvel_testing::Scratch;
 
 /// Byte of image i: channel, and row and column as one number.

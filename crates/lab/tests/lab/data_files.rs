@@ -1,6 +1,8 @@
 //! Names that people give data by, and the catalogue that knows them. Files of the catalogue: real_data/files.rs.
 
-use minvel_lab::data::{Dataset, Input, Request, catalogue, locate};
+use minvel_lab::catalogue;
+use minvel_lab::catalogue::locate;
+use minvel_lab::table::{Dataset, Input, Request};
 
 #[test]
 fn names_that_are_no_data_are_refused_with_advice() {

@@ -1,7 +1,7 @@
 //! Folders of pictures: what is read, what is left out, and that what is kept is not stale.
 
-use minvel_lab::data::folder::{Folder, Framing, Pictures};
-use minvel_lab::data::{Picture, folder};
+use minvel_lab::image::folder::{Folder, Framing, Pictures};
+use minvel_lab::image::{Picture, folder};
 use minvel_testing::Scratch;
 use std::fs::File;
 use std::path::Path;

@@ -2,7 +2,8 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use minvel_lab::data::{catalogue, idx, mnist};
+use minvel_lab::catalogue;
+use minvel_lab::image::{idx, mnist};
 use minvel_testing::Scratch;
 use std::io::Write;
 

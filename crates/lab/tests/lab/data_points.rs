@@ -1,7 +1,7 @@
 //! From tables to points and back: layouts, units, guesses, refusals, splits.
 
 use minvel::fit::{Split, distinct_rows, leaked_share};
-use minvel_lab::data::{
+use minvel_lab::table::{
     Column, Coordinates, Dataset, LEAST_ROWS, Layout, Request, Table, TableOptions, Units, write_table,
 };
 use minvel_testing::Scratch;

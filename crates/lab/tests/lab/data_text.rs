@@ -1,6 +1,6 @@
 //! Tables of text: every form people write them in, and what is said about those that cannot be read.
 
-use minvel_lab::data::{Column, Dataset, Request, Table, TableOptions, append_columns, write_table};
+use minvel_lab::table::{Column, Dataset, Request, Table, TableOptions, append_columns, write_table};
 use minvel_testing::Scratch;
 use proptest::prelude::*;
 use std::io::Write;
@@ -63,7 +63,7 @@ fn the_hash_is_that_of_the_file() {
     let zipped = scratch.file("long.csv.gz", gzip("123456,7\n".repeat(50_000).as_bytes()));
     for path in [long, zipped] {
         let read = Table::read(&path, &TableOptions::default()).unwrap();
-        assert_eq!((read.rows(), read.sha256), (50_000, minvel_lab::data::catalogue::sha256(&path).unwrap()));
+        assert_eq!((read.rows(), read.sha256), (50_000, minvel_lab::catalogue::sha256(&path).unwrap()));
     }
 }
 
@@ -230,11 +230,11 @@ fn columns_are_appended_without_touching_the_others() {
 fn names_of_files_that_cannot_be_written_are_refused() {
     let message = write_table("out.xlsx".as_ref(), &[Column::numbers("a", vec![1.0])]).unwrap_err().to_string();
     assert!(message.contains("out.xlsx") && message.contains(".parquet"), "{message}");
-    let message = minvel_lab::data::check_name("no-such-folder/a.csv".as_ref()).unwrap_err().to_string();
+    let message = minvel_lab::table::check_name("no-such-folder/a.csv".as_ref()).unwrap_err().to_string();
     assert!(message.contains("there is no folder no-such-folder"), "{message}");
     assert!(
-        minvel_lab::data::check_name("a.csv.gz".as_ref()).is_ok()
-            && minvel_lab::data::check_name("a".as_ref()).is_err()
+        minvel_lab::table::check_name("a.csv.gz".as_ref()).is_ok()
+            && minvel_lab::table::check_name("a".as_ref()).is_err()
     );
 }
 

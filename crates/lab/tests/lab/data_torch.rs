@@ -1,10 +1,10 @@
 //! State dicts of PyTorch: both forms are read, nothing is executed, and pytorch-fid's weights give Inception's features.
 
-use crate::support::state_dict::{Item, pickle, published, stream, zipped};
 use minvel_engine::Options;
-use minvel_lab::data::torch;
+use minvel_lab::fid::torch;
 use minvel_lab::fid::{FeatureMap, Inception};
 use minvel_testing::Scratch;
+use minvel_testing::state_dict::{Item, pickle, published, stream, zipped};
 
 fn items() -> Vec<Item> {
     let values: Vec<f32> = (0..70_000).map(|i| i as f32 / 7.0).collect();

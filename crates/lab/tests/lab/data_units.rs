@@ -1,7 +1,7 @@
 //! Units, periods and axes: what is guarded, what is asked, and that columns are found again.
 
 use minvel::Error;
-use minvel_lab::data::{Column, Coordinates, Dataset, Layout, Request, Table, TableOptions, Units, write_table};
+use minvel_lab::table::{Column, Coordinates, Dataset, Layout, Request, Table, TableOptions, Units, write_table};
 use minvel_testing::Scratch;
 use std::f64::consts::{PI, TAU};
 use std::path::PathBuf;

@@ -2,7 +2,8 @@
 
 use minvel::Error;
 use minvel::train::{Silent, Stop};
-use minvel_lab::experiment::{Config, GROUPS, Journal, LIST, Runner, named};
+use minvel_lab::experiment::{Config, Journal, Runner};
+use minvel_lab::index::{GROUPS, LIST, named};
 use minvel_lab::report::Versions;
 use std::path::PathBuf;
 
@@ -104,7 +105,7 @@ fn the_smallest_experiment_confirms_its_closed_forms() {
     let config = entry.config().unwrap().quick().unwrap();
     let journal = Journal::open(&folder, "gaussian").unwrap();
     let mut runner = Runner::new(journal, &Silent, Stop::default());
-    let report = entry.perform(&config, &mut runner, Versions::default(), "unknown").unwrap();
+    let report = entry.prepare(config).unwrap().perform(&mut runner, Versions::default(), "unknown").unwrap();
     for row in report.claims() {
         println!("{} {:?} {}", row.name, row.holds, row.value_text());
     }

@@ -3,8 +3,8 @@
 use crate::support::resumption::{names, perform, resumed, seen, settings};
 use minvel::train::{Silent, Stop};
 use minvel_engine::Options;
-use minvel_lab::experiment::find;
 use minvel_lab::fid::{FeatureMap, Thumbnail};
+use minvel_lab::index::find;
 use minvel_testing::Scratch;
 
 /// A byte of an image of a class: stripes of its colour, with some noise.

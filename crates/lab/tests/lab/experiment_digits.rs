@@ -3,8 +3,8 @@
 use crate::support::resumption::{names, perform, resumed, seen, settings};
 use minvel::Error;
 use minvel::train::{Context, Silent, Stop};
-use minvel_lab::experiment::find;
 use minvel_lab::fid::{Lenet, Schooling};
+use minvel_lab::index::find;
 use minvel_testing::Scratch;
 use std::path::Path;
 
@@ -84,8 +84,8 @@ fn the_table_of_distances_comes_out_the_same_however_often_it_is_interrupted() {
     let scratch = Scratch::new("digits-wae");
     digits(&scratch);
     let read =
-        |part: fn(Option<&Path>) -> Result<minvel_lab::data::Labelled, Error>| part(Some(scratch.folder())).unwrap();
-    let (train, test) = (read(minvel_lab::data::mnist::train), read(minvel_lab::data::mnist::test));
+        |part: fn(Option<&Path>) -> Result<minvel_lab::image::Labelled, Error>| part(Some(scratch.folder())).unwrap();
+    let (train, test) = (read(minvel_lab::image::mnist::train), read(minvel_lab::image::mnist::test));
     let schooling = Schooling { seed: 3, epochs: 1, batch: 16, held_out: 16 };
     let judge = scratch.path("lenet.safetensors");
     Lenet::train(&train, &test, &schooling, &Context::bare()).unwrap().write(&judge).unwrap();
@@ -139,14 +139,19 @@ fn bad_settings_name_their_key_and_no_work_is_done() {
         ("vae", "learning.rate=0.0", "`rate`"),
         ("vae", "learning.flow=\"spos\"", "`matching.flow`"),
         ("vae", "learning.step=-1.0", "`matching.step`"),
-        ("wae", "methods=[\"magic\"]", "magic"),
+        ("wae", "methods=[\"magic\"]", "`methods`: unknown variant `magic`, expected one of `divergence`, "),
+        ("vae", "posteriors=[\"exact\"]", "`posteriors`: unknown variant `exact`"),
+        ("vae", "latents=[\"ball\"]", "`latent`: unknown manifold `ball:8`"),
         ("wae", "methods=[]", "`methods`"),
         ("wae", "dimension=0", "`dimension`"),
         ("wae", "samples=1", "`samples`"),
         ("wae", "inception=\"perhaps\"", "`inception`"),
         ("wae", "epochs=0", "`epochs`"),
         ("train-vae", "model.posterior=\"explicit\"", "`matching.kind`"),
-        ("train-vae", "model.latent=\"ball:2\"", "`latent`"),
+        ("train-vae", "model.latent=\"ball:2\"", "`model.latent`: unknown manifold `ball:2`; expected euclidean, "),
+        ("train-vae", "model.posterior=exact", "`model.posterior`: unknown variant `exact`, expected one of `point`, "),
+        ("train-vae", "model.network=magic", "`model.network`: unknown variant `magic`, expected `dense` or "),
+        ("train-wae", "model.matching.flow=river", "`model.matching.flow`: unknown variant `river`, expected one of "),
         ("train-wae", "model.matching.kind=\"conditional\"", "`matching.kind`"),
         ("train-wae", "seeds=0", "`seeds`"),
     ];

@@ -1,7 +1,8 @@
 //! The experiments on circle and sphere, at settings small enough for a test.
 
 use minvel::train::{Silent, Stop};
-use minvel_lab::experiment::{Config, Entry, Findings, Journal, Runner, named};
+use minvel_lab::experiment::{Config, Entry, Findings, Journal, Runner};
+use minvel_lab::index::named;
 use minvel_lab::plot::{Plot, Polar};
 use minvel_lab::report::Row;
 use minvel_testing::{within_digits, within_ulps};

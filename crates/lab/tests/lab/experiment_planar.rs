@@ -1,7 +1,8 @@
 //! The experiments in the plane, small: what must hold for any network, however badly it was trained.
 
 use minvel::train::{Silent, Stop};
-use minvel_lab::experiment::{Journal, Runner, named};
+use minvel_lab::experiment::{Journal, Runner};
+use minvel_lab::index::named;
 use minvel_lab::report::{Report, Row, Versions};
 
 fn perform(name: &str, settings: &[&str]) -> Report {
@@ -10,7 +11,7 @@ fn perform(name: &str, settings: &[&str]) -> Report {
     let mut config = entry.config().unwrap();
     settings.iter().for_each(|setting| config.set(setting).unwrap());
     let mut runner = Runner::new(Journal::open(&folder, &config.text()).unwrap(), &Silent, Stop::default());
-    let report = entry.perform(&config, &mut runner, Versions::default(), "unknown").unwrap();
+    let report = entry.prepare(config).unwrap().perform(&mut runner, Versions::default(), "unknown").unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     report
 }

@@ -1,8 +1,8 @@
 //! FID: that it measures what it says, with what it must be compared by.
 
 use minvel_engine::{Device, Expr, Options, State};
-use minvel_lab::data::{Images, Picture};
 use minvel_lab::fid::{FeatureMap, Fid, Grey, Reference, Thumbnail};
+use minvel_lab::image::{Images, Picture};
 
 /// A network whose features are the pixels.
 struct Plain;

@@ -6,9 +6,9 @@ use minvel::manifold::parse;
 use minvel::train::{Checkpoint, Context};
 use minvel_engine::State;
 use minvel_engine::random::{Draw, Key, Stream};
-use minvel_lab::data::{Coordinates, Layout};
 use minvel_lab::experiment::Config;
 use minvel_lab::fitting;
+use minvel_lab::table::{Coordinates, Layout};
 use minvel_testing::Scratch;
 use minvel_testing::{estimate, sum, within_sigma, within_ulps};
 use std::panic::catch_unwind;
@@ -343,7 +343,7 @@ fn files_that_are_no_model_of_this_version_are_refused_with_a_reason() {
     assert!(foreign.contains("not a fitted density") && foreign.contains("minvel fit"), "{foreign}");
     let missing = fitting::read_model(Path::new("nowhere/model.safetensors")).err().unwrap().to_string();
     assert!(missing.contains("cannot read nowhere"), "{missing}");
-    // FitSettings that no fit would have written.
+    // Settings that no fit would have written.
     for (from, to) in [
         (r#"\"activation\":\"silu\""#, r#"\"activation\":\"relu\""#),
         (r#"\"manifold\":\"sphere:2\""#, r#"\"manifold\":\"sphere:3\""#),

@@ -5,9 +5,9 @@ use minvel::fit::{Comparison, FitSettings, Levels, Model};
 use minvel::manifold::parse;
 use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
-use minvel_lab::data::{Coordinates, Layout, Units};
 use minvel_lab::fitting;
 use minvel_lab::fitting::DensityGrid;
+use minvel_lab::table::{Coordinates, Layout, Units};
 use minvel_testing::estimate;
 
 fn settings(objective: &str) -> FitSettings {
@@ -130,11 +130,11 @@ fn grids_add_up_to_one_in_the_units_of_the_data() {
         // What the table says is the model's density there.
         let names: Vec<&str> = grid.columns.iter().map(|c| c.name.as_str()).collect();
         assert_eq!(names[columns.len()..], ["log_density", "density", "cell"]);
-        let few: Vec<minvel_lab::data::Column> = grid.columns[..columns.len()]
+        let few: Vec<minvel_lab::table::Column> = grid.columns[..columns.len()]
             .iter()
-            .map(|c| minvel_lab::data::Column::numbers(c.name.clone(), c.values[100..110].to_vec()))
+            .map(|c| minvel_lab::table::Column::numbers(c.name.clone(), c.values[100..110].to_vec()))
             .collect();
-        let table = minvel_lab::data::Table {
+        let table = minvel_lab::table::Table {
             path: "grid".into(),
             columns: few,
             lines: vec![],

@@ -4,8 +4,8 @@ use minvel::Error;
 use minvel::train::{Context, Silent, Stop};
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Device, Draw, Options, State};
-use minvel_lab::data::{Images, Labelled};
 use minvel_lab::fid::{FeatureMap, Lenet, Schooling};
+use minvel_lab::image::{Images, Labelled};
 use minvel_testing::Scratch;
 
 fn on_cpu() -> Options {

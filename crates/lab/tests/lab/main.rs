@@ -27,6 +27,7 @@ mod fit_use;
 mod frechet;
 mod inception;
 mod lenet;
+mod modules;
 mod plot;
 mod plot_density;
 mod plot_fields;

@@ -2,12 +2,11 @@
 
 use minvel::manifold;
 use minvel::manifold::Manifold;
-use minvel_lab::data::{Coordinates, Layout, Provenance, Units};
 use minvel_lab::fitting::look;
 use minvel_lab::plot::density::{FigureStyle, Points, figures};
 use minvel_lab::plot::scene::{Anchor, Scene, Shape, text_width};
-use minvel_lab::plot::{Bearings, Matrix, Plot, Theme};
-use minvel_lab::report::Figure;
+use minvel_lab::plot::{Bearings, Figure, Matrix, Plot, Theme};
+use minvel_lab::table::{Coordinates, Layout, Provenance, Units};
 use std::cell::Cell;
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
 //! Reports: nothing is lost on the way to JSON, rules decide as they say, renderings are whole.
 
 use minvel::estimate::{Estimate, format};
-use minvel_lab::plot::{Axis, Lines, Plot, Series};
-use minvel_lab::report::{Claim, Figure, Machine, Report, Row, Timing, Versions};
+use minvel_lab::plot::{Axis, Figure, Lines, Plot, Series};
+use minvel_lab::report::{Claim, Machine, Report, Row, Timing, Versions};
 
 fn estimate(mean: f64, std_error: f64) -> Estimate {
     Estimate { mean, std_error, count: 10 }

@@ -2,11 +2,11 @@
 
 use minvel::train::{Observer, Stop};
 use minvel::{Device, Error};
-use minvel_lab::data::{Dataset, Request};
 use minvel_lab::experiment::Config;
 use minvel_lab::fitting;
 use minvel_lab::fitting::{FitRun, FitSummary, RunFolder};
 use minvel_lab::report::Versions;
+use minvel_lab::table::{Dataset, Request};
 use minvel_testing::Scratch;
 use std::sync::Mutex;
 use std::time::Duration;

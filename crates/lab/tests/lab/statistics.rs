@@ -2,9 +2,10 @@
 
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Device, Draw, Expr, Options, State};
-use minvel_lab::data::npz::Array;
-use minvel_lab::data::{intensities, npz};
 use minvel_lab::fid::{FeatureMap, Gathering, Normal, Scatter, Statistics};
+use minvel_lab::image::intensities;
+use minvel_lab::table::npz;
+use minvel_lab::table::npz::Array;
 use minvel_testing::Scratch;
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 use crate::memory;
 
 use minvel::Limits;
-use minvel_lab::data::{Table, TableOptions};
+use minvel_lab::table::{Table, TableOptions};
 use minvel_testing::Scratch;
 use std::io::Write;
 

@@ -5,9 +5,10 @@ use crate::memory;
 
 use minvel::train::Checkpoint;
 use minvel::{Error, Limits, file};
-use minvel_lab::data::folder::{Folder, Framing, Pictures};
-use minvel_lab::data::npz::Npz;
-use minvel_lab::data::{Column, Picture, Table, TableOptions, cifar, folder, idx, write_table};
+use minvel_lab::image::folder::{Folder, Framing, Pictures};
+use minvel_lab::image::{Picture, cifar, folder, idx};
+use minvel_lab::table::npz::Npz;
+use minvel_lab::table::{Column, Table, TableOptions, write_table};
 use minvel_testing::Scratch;
 use std::io::Write;
 use std::path::Path;

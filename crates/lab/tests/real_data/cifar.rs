@@ -1,7 +1,7 @@
 //! CIFAR-10, in whichever form it is here.
 
 use crate::support::needs::set;
-use minvel_lab::data::cifar;
+use minvel_lab::image::cifar;
 use minvel_testing::{Test, test};
 
 pub fn tests() -> Vec<Test> {

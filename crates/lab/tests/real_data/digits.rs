@@ -3,8 +3,9 @@
 use crate::support::grids::picture;
 use crate::support::needs::set;
 use minvel::train::Context;
-use minvel_lab::data::{Labelled, catalogue, mnist};
+use minvel_lab::catalogue;
 use minvel_lab::fid::{Lenet, Schooling};
+use minvel_lab::image::{Labelled, mnist};
 use minvel_lab::plot::{ImageGrid, Plot, Theme};
 use minvel_testing::{Test, note, test};
 

@@ -1,4 +1,4 @@
-//! The experiment `earth`. That it asks for data where there are none: crates/cli/tests/reproduce.rs.
+//! The experiment `earth`. That it asks for data where there are none: crates/cli/tests/program/reproduce.rs.
 
 use crate::support::experiments::{FIT, config, row, run};
 use crate::support::needs::set;

@@ -2,8 +2,10 @@
 
 use crate::support::needs::set;
 use minvel::fit::leaked_share;
-use minvel_lab::data::catalogue::Known;
-use minvel_lab::data::{Dataset, Request, Table, TableOptions, catalogue, locate};
+use minvel_lab::catalogue;
+use minvel_lab::catalogue::Known;
+use minvel_lab::catalogue::locate;
+use minvel_lab::table::{Dataset, Request, Table, TableOptions};
 use minvel_testing::{Test, note, test};
 
 /// A file of places on Earth.

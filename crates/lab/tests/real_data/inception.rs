@@ -5,8 +5,8 @@
 
 use crate::support::needs::set;
 use minvel_engine::{Graph, Options};
-use minvel_lab::data::Picture;
 use minvel_lab::fid::{FeatureMap, Inception};
+use minvel_lab::image::Picture;
 use minvel_testing::{Test, note, test};
 
 pub fn tests() -> Vec<Test> {

@@ -1,7 +1,8 @@
 //! Experiments with quick settings, run from beginning to end.
 
 use minvel::train::{Silent, Stop};
-use minvel_lab::experiment::{Config, Entry, Findings, Journal, Runner, named};
+use minvel_lab::experiment::{Config, Entry, Findings, Journal, Runner};
+use minvel_lab::index::named;
 use minvel_lab::report::Row;
 
 /// The experiment of a name.

@@ -3,7 +3,8 @@
 
 use minvel::train::{Observer, Silent, Stop};
 use minvel::{Device, Error};
-use minvel_lab::experiment::{Config, Journal, Runner, find};
+use minvel_lab::experiment::{Config, Journal, Runner};
+use minvel_lab::index::find;
 use minvel_lab::report::{Report, Versions};
 use minvel_testing::Scratch;
 use std::path::Path;
@@ -29,7 +30,7 @@ pub fn perform(
 ) -> Result<Report, Error> {
     let mut runner = Runner::new(Journal::open(folder, name).unwrap(), observer, stop);
     (runner.threads, runner.save_every, runner.device) = (1, Duration::ZERO, Device::Cpu);
-    find(name).unwrap().perform(config, &mut runner, Versions::default(), "unknown")
+    find(name)?.prepare(config.clone())?.perform(&mut runner, Versions::default(), "unknown")
 }
 
 /// Asks to stop at a certain moment, counted in steps and units.

@@ -5,7 +5,7 @@
 //! h/2ˢ × w/2ˢ × f_s and doubles it s times; an energy makes of the code a grey image of h × w, which it sees as the encoder does.
 //! **Source.** docs/math §4.6–§4.9. **Conventions.** Energies and critics, which are differentiated twice, have activations that
 //! are smooth: tanh (dense) and softplus (convolutional). **Error.** None.
-//! **Checked by** tests/convolution.rs (parameter counts).
+//! **Checked by** tests/theory/convolution.rs (parameter counts).
 
 use crate::network::{Activation, Layer};
 

@@ -4,7 +4,7 @@
 //! **Conventions.** Images are bytes `[count, height, width, channels]`, codes rows of coordinates of the latent manifold. All
 //! randomness depends on the seed, the replica and the row alone: the figures of a training show what [`Codec::sample`] and
 //! [`Codec::encode`] give for the seed of its [`ModelCard`].
-//! **Error.** Rounding to bytes. **Checked by** tests/codec.rs, crates/cli/tests/codes.rs.
+//! **Error.** Rounding to bytes. **Checked by** tests/theory/codec.rs, crates/cli/tests/program/codes.rs.
 
 use super::{Autoencoder, AutoencoderLearning, AutoencoderSettings, Views};
 use crate::Error;

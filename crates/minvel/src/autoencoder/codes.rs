@@ -5,10 +5,10 @@
 //! κ = 1 + softplus, KL of docs/math §5.
 //! **Source.** docs/math §4.6, §5. **Conventions.** KL is to the base law of the manifold.
 //! **Error.** Samples are exact and their gradients unbiased (with [`Reparameterisation::Official`] neither is).
-//! **Checked by** tests/autoencoder.rs, tests/vmf_gradients.rs.
+//! **Checked by** tests/theory/autoencoder.rs, tests/theory/vmf_gradients.rs.
 
 use crate::energy::von_mises_fisher::Reparameterisation;
-use crate::manifold::{Manifold, Space};
+use crate::manifold::Manifold;
 use minvel_engine::Expr;
 use std::fmt;
 
@@ -32,32 +32,6 @@ pub enum Posterior {
 }
 
 impl Posterior {
-    /// The family of a name, on a manifold: `point`, `implicit` (as many noise inputs as dimensions) or `explicit` (the
-    /// one that is natural there).
-    ///
-    /// ```
-    /// use minvel::autoencoder::Posterior;
-    /// let sphere = minvel::manifold::parse("sphere:8").unwrap();
-    /// assert_eq!(Posterior::parse("implicit", &*sphere).unwrap(), Posterior::Implicit { noise: 8 });
-    /// assert_eq!(Posterior::parse("explicit", &*sphere).unwrap().to_string(), "von-mises-fisher");
-    /// let torus = minvel::manifold::parse("torus:2").unwrap();
-    /// assert!(Posterior::parse("explicit", &*torus).unwrap_err().contains("torus:2"));
-    /// ```
-    pub fn parse(name: &str, latent: &dyn Manifold) -> Result<Self, String> {
-        match (name, latent.spaces().as_deref()) {
-            ("point", _) => Ok(Posterior::Point),
-            ("implicit", _) => Ok(Posterior::Implicit { noise: latent.dim() }),
-            ("explicit", Some([Space::Euclidean(_)])) => Ok(Posterior::Gaussian),
-            ("explicit", Some([Space::Sphere(_)])) => {
-                Ok(Posterior::VonMisesFisher { gradient: Reparameterisation::Exact })
-            }
-            ("explicit", _) => {
-                Err(format!("there is no explicit posterior on {latent}: use implicit, or euclidean:n or sphere:n"))
-            }
-            _ => Err(format!("unknown posterior `{name}`; expected point, implicit or explicit")),
-        }
-    }
-
     /// Outputs of the network: how many for each head.
     pub(super) fn heads(self, latent: &dyn Manifold) -> Vec<usize> {
         let m = latent.ambient();

@@ -1,7 +1,7 @@
 //! Decoders: from a code to the law of an image.
 //!
 //! **Statement.** p(x|z) = likelihood(x | ψ(f(z))). **Source.** docs/math §3.7, §4.6, §4.8. **Error.** Rounding.
-//! **Checked by** tests/autoencoder.rs (parameter counts, likelihoods), tests/convolution.rs.
+//! **Checked by** tests/theory/autoencoder.rs (parameter counts, likelihoods), tests/theory/convolution.rs.
 
 use super::{Architecture, Likelihood};
 use crate::manifold::Manifold;

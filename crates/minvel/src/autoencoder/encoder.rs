@@ -4,7 +4,7 @@
 //! is dense, χ is made of convolutions or x itself.
 //! **Source.** docs/math §4.6, §4.8. **Conventions.** Inputs in the order [x, ε]. Each head is an affine map of its own, so that
 //! its start values are those of a layer of its own. **Error.** Rounding.
-//! **Checked by** tests/autoencoder.rs (parameter counts, moments of codes), tests/convolution.rs.
+//! **Checked by** tests/theory/autoencoder.rs (parameter counts, moments of codes), tests/theory/convolution.rs.
 
 use super::{Architecture, Code, Posterior};
 use crate::energy::von_mises_fisher as vmf;

@@ -6,7 +6,8 @@
 //! **Conventions.** Chains of an image are successive rows; the step size is shared by all chains of a program, that is by
 //! a group of images, and starts anew with each group. What is known is kept at the context after each group.
 //! **Error.** Below log p(x) on average, by about half the variance of the log weights over the number of chains.
-//! **Checked by** tests/autoencoder_facts.rs (a decoder whose likelihood is known), tests/sampler_facts.rs (F47–F50).
+//! **Checked by** tests/theory/autoencoder_facts.rs (a decoder whose likelihood is known), tests/theory/sampler_facts.rs
+//! (F47–F50).
 
 use super::learning::outside;
 use super::{Autoencoder, Posterior};

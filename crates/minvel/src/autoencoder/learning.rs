@@ -4,7 +4,7 @@
 //! (2) what pulls descends its own loss on codes of the new encoder with fresh noise, held fixed.
 //! **Source.** docs/math §4.0, §4.10. **Conventions.** Images are a table `[count, pixels]` in [0, 1], the same for all
 //! replicas, of which bytes take the least room; batches are shuffled epochs, whose pixels are drawn afresh at each step where the likelihood has noise.
-//! **Checked by** tests/autoencoder.rs.
+//! **Checked by** tests/theory/autoencoder.rs.
 
 use super::{Autoencoder, initialise};
 use crate::matching::Matching;

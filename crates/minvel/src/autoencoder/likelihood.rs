@@ -4,7 +4,7 @@
 //! −|x − y|²/(2σ²) − (d/2) log 2πσ². Dequantised: the same of x = v/128 − 1 + (u − ½)/128, u uniform, and of tanh y, where
 //! v = 0 … 255 is the byte of a pixel; with σ² = ½ that is the sum of squares, but for a constant.
 //! **Source.** docs/math §4.6–§4.9. **Conventions.** Data are intensities v/255; what is encoded and judged are pixels x.
-//! **Error.** Rounding. **Checked by** tests/autoencoder.rs, tests/convolution.rs.
+//! **Error.** Rounding. **Checked by** tests/theory/autoencoder.rs, tests/theory/convolution.rs.
 
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Draw, Expr};

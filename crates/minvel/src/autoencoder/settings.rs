@@ -1,40 +1,40 @@
 //! An auto-encoder and its learning as settings: what a TOML file says.
 
+use super::kinds::{FlowKind, Latent, LikelihoodKind, MatchKind, NetworkKind, PosteriorKind};
 use super::{Architecture, Autoencoder, AutoencoderLearning, Likelihood, Match, Posterior};
+use crate::Error;
 use crate::energy::von_mises_fisher::Reparameterisation;
 use crate::energy::{Conditional, Head, Mlp};
 use crate::flow::{Blend, Flow, FlowForm, Langevin, RiemannianLangevin, Stein};
-use crate::manifold::Manifold;
+use crate::manifold::{Manifold, Space};
 use crate::matching::{Adversarial, Discrepancy, Velocity};
 use crate::network::{Activation, latent_features};
 use crate::objective::MinimumVelocity;
-use crate::{Error, manifold};
 use minvel_engine::optim::Optimiser;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// AutoencoderSettings of one auto-encoder.
+/// Settings of one auto-encoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AutoencoderSettings {
     /// Manifold of the codes, as `sphere:8`.
-    pub latent: String,
+    pub latent: Latent,
     /// `point`, `implicit` or `explicit`.
-    pub posterior: String,
-    /// `bernoulli` (pixels become 0 or 1 with their probability at every step), `gaussian` (they are taken as they are) or
-    /// `dequantised` (gaussian between −1 and 1, with uniform noise between bytes).
-    pub likelihood: String,
+    pub posterior: PosteriorKind,
+    /// `bernoulli`, `gaussian` or `dequantised`.
+    pub likelihood: LikelihoodKind,
     /// σ of the gaussian and the dequantised likelihood.
     pub deviation: f64,
     /// `dense` or `convolutional`.
-    pub network: String,
+    pub network: NetworkKind,
     /// Channels after each convolution, from the image on; none in dense networks.
     pub filters: Vec<usize>,
     /// Hidden widths of all networks; of convolutional ones those between the convolutions and the code.
     pub hidden: Vec<usize>,
-    /// `tanh`, `relu`, `softplus`, `silu` or `elu`, of encoder and decoder; energies use tanh, convolutional ones softplus.
-    pub activation: String,
-    /// AutoencoderLearning rate of RMSProp.
+    /// Of encoder and decoder; energies use tanh, convolutional ones softplus.
+    pub activation: Activation,
+    /// Learning rate of RMSProp.
     pub rate: f64,
     /// Images of a step.
     pub batch: usize,
@@ -50,17 +50,16 @@ pub struct AutoencoderSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Matched {
-    /// `divergence` (KL, explicit posteriors only), `conditional` (velocity, an energy of code and image), `velocity` (an
-    /// energy of the code), `adversarial` or `discrepancy`.
-    pub kind: String,
+    /// `divergence`, `conditional`, `velocity`, `adversarial` or `discrepancy`.
+    pub kind: MatchKind,
     /// λ.
     pub weight: f64,
     /// ε of minimum velocity.
     pub step: f64,
     /// Weight of the squared energies or outputs, at the scale the paper quotes.
     pub penalty: f64,
-    /// `chart` (the paper's), `geodesic`, or `spos` (Stein particles and Langevin by halves; Euclidean codes, `velocity`).
-    pub flow: String,
+    /// `chart`, `geodesic` or `spos`.
+    pub flow: FlowKind,
     /// Whether hidden layers of the energy or critic are normalised spectrally.
     pub spectral: bool,
 }
@@ -74,35 +73,26 @@ impl AutoencoderSettings {
     /// The learning of images of `[height, width, channels]`; an error names the setting.
     pub fn learning(&self, image: [usize; 3]) -> Result<AutoencoderLearning, Error> {
         let refuse = |key: &str, why: String| Error::config(format!("`{key}`: {why}"));
-        let latent = manifold::parse(&self.latent).map_err(|why| refuse("latent", why))?;
-        let mut posterior = Posterior::parse(&self.posterior, &*latent).map_err(|why| refuse("posterior", why))?;
+        let latent = self.latent.0.clone();
+        let mut posterior = self.posterior.on(&*latent).map_err(|why| refuse("posterior", why))?;
         if let (Posterior::VonMisesFisher { gradient }, true) = (&mut posterior, self.official) {
             *gradient = Reparameterisation::Official;
         }
-        let activation = Activation::parse(&self.activation).map_err(|why| refuse("activation", why))?;
-        let deviation = self.deviation;
-        let likelihood = match self.likelihood.as_str() {
-            "bernoulli" => Likelihood::Bernoulli,
-            "gaussian" => Likelihood::Gaussian { deviation },
-            "dequantised" => Likelihood::Dequantised { deviation },
-            other => {
-                return Err(refuse("likelihood", format!("must be bernoulli, gaussian or dequantised, not `{other}`")));
-            }
-        };
+        let likelihood = self.likelihood.with(self.deviation);
         let architecture = self.architecture()?;
         if let Some((key, why)) = architecture.refuses(image) {
             return Err(refuse(key, why));
         }
         let positive = |key: &str, x: f64| if x > 0.0 { Ok(()) } else { Err(refuse(key, "must be positive".into())) };
         if likelihood != Likelihood::Bernoulli {
-            positive("deviation", deviation)?;
+            positive("deviation", self.deviation)?;
         }
         positive("rate", self.rate)?;
         positive("batch", self.batch as f64)?;
         positive("iterations", f64::from(self.iterations))?;
         Ok(AutoencoderLearning {
             pull: self.pull(&latent, posterior, image, &architecture)?,
-            model: Autoencoder::new(latent, posterior, likelihood, image, &architecture, activation),
+            model: Autoencoder::new(latent, posterior, likelihood, image, &architecture, self.activation),
             weight: self.matching.weight,
             batch: self.batch,
             optimiser: Optimiser::rmsprop_tf(self.rate),
@@ -111,11 +101,12 @@ impl AutoencoderSettings {
 
     fn architecture(&self) -> Result<Architecture, Error> {
         let (filters, hidden) = (self.filters.clone(), self.hidden.clone());
-        match self.network.as_str() {
-            "dense" if filters.is_empty() => Ok(Architecture::Dense(hidden)),
-            "dense" => Err(Error::config("`filters`: only convolutional networks have filters, and this one is dense")),
-            "convolutional" => Ok(Architecture::Convolutional { filters, hidden }),
-            other => Err(Error::config(format!("`network`: must be dense or convolutional, not `{other}`"))),
+        match self.network {
+            NetworkKind::Dense if filters.is_empty() => Ok(Architecture::Dense(hidden)),
+            NetworkKind::Dense => {
+                Err(Error::config("`filters`: only convolutional networks have filters, and this one is dense"))
+            }
+            NetworkKind::Convolutional => Ok(Architecture::Convolutional { filters, hidden }),
         }
     }
 
@@ -130,7 +121,7 @@ impl AutoencoderSettings {
         let Matched { kind, penalty, step, spectral, .. } = &self.matching;
         let (hidden, smooth) = (architecture.energy(image), architecture.smooth());
         let explicit = matches!(posterior, Posterior::Gaussian | Posterior::VonMisesFisher { .. });
-        if explicit != (kind == "divergence") {
+        if explicit != (*kind == MatchKind::Divergence) {
             let why = format!("{kind} cannot be combined with the posterior {}", self.posterior);
             return Err(refuse(
                 "kind",
@@ -152,10 +143,10 @@ impl AutoencoderSettings {
             Ok(objective)
         };
         let features = latent_features(latent);
-        Ok(match kind.as_str() {
-            "divergence" => Match::Divergence,
-            "conditional" => {
-                if self.matching.flow == "spos" {
+        Ok(match kind {
+            MatchKind::Divergence => Match::Divergence,
+            MatchKind::Conditional => {
+                if self.matching.flow == FlowKind::Spos {
                     let why = "spos needs one distribution of codes, and each image has its own: use chart or geodesic";
                     return Err(refuse("flow", why.into()));
                 }
@@ -168,35 +159,32 @@ impl AutoencoderSettings {
                 let energy = if *spectral { energy.spectral() } else { energy };
                 Match::Learnt(Arc::new(Velocity::of_each(latent.clone(), energy, velocity()?, SCALE)))
             }
-            "velocity" => {
+            MatchKind::Velocity => {
                 let energy = Mlp::layered("energy", features, &hidden, smooth, Head::Inner);
                 let energy = if *spectral { energy.spectral() } else { energy };
                 Match::Learnt(Arc::new(Velocity::of_all(latent.clone(), energy, velocity()?, SCALE)))
             }
-            "adversarial" => {
+            MatchKind::Adversarial => {
                 let critic = Adversarial::layered(latent.clone(), &hidden, smooth, *penalty);
                 Match::Learnt(Arc::new(if *spectral { critic.spectral() } else { critic }))
             }
-            "discrepancy" => Match::Learnt(Arc::new(Discrepancy { latent: latent.clone(), factor: DISCREPANCY })),
-            other => {
-                let known = "divergence, conditional, velocity, adversarial or discrepancy";
-                return Err(refuse("kind", format!("unknown kind `{other}`; expected {known}")));
+            MatchKind::Discrepancy => {
+                Match::Learnt(Arc::new(Discrepancy { latent: latent.clone(), factor: DISCREPANCY }))
             }
         })
     }
 
     fn flow(&self, latent: &Arc<dyn Manifold>) -> Result<Arc<dyn Flow>, Error> {
         let on = |form| Arc::new(RiemannianLangevin { manifold: latent.clone(), form });
-        let flat = self.latent.starts_with("euclidean:");
-        match self.matching.flow.as_str() {
+        let flat = matches!(self.latent.space(), Some(Space::Euclidean(_)));
+        match self.matching.flow {
             // On Rⁿ the same step, but with N = |∇E|² of the adaptive step (docs/math §1.6), where a chart has |drift|².
-            "chart" | "geodesic" if flat => Ok(Arc::new(Langevin)),
-            "chart" => Ok(on(FlowForm::Chart)),
-            "geodesic" => Ok(on(FlowForm::Geodesic)),
-            "spos" if flat => Ok(Arc::new(Blend::convex(0.5, Stein::default()))),
-            "spos" => Err(Error::config("`matching.flow`: spos needs a Euclidean latent space: use chart or geodesic")),
-            other => {
-                Err(Error::config(format!("`matching.flow`: unknown flow `{other}`; expected chart, geodesic or spos")))
+            FlowKind::Chart | FlowKind::Geodesic if flat => Ok(Arc::new(Langevin)),
+            FlowKind::Chart => Ok(on(FlowForm::Chart)),
+            FlowKind::Geodesic => Ok(on(FlowForm::Geodesic)),
+            FlowKind::Spos if flat => Ok(Arc::new(Blend::convex(0.5, Stein::default()))),
+            FlowKind::Spos => {
+                Err(Error::config("`matching.flow`: spos needs a Euclidean latent space: use chart or geodesic"))
             }
         }
     }

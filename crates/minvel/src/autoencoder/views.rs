@@ -4,7 +4,7 @@
 //! z_t = exp_{z_0}(t·log_{z_0} z_1) between the codes of two images.
 //! **Conventions.** Images are intensities in [0, 1], zeros and ones where the likelihood is Bernoulli, row-major `[replica, image, pixel]`.
 //! Many go through in groups of [`AT_ONCE`], each group with the random numbers of its own step; a reconstruction is the decoded
-//! code, bit by bit. **Checked by** tests/autoencoder.rs, tests/codec.rs.
+//! code, bit by bit. **Checked by** tests/theory/autoencoder.rs, tests/theory/codec.rs.
 
 use super::Autoencoder;
 use super::learning::outside;

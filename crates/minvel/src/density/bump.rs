@@ -6,7 +6,7 @@
 //! **Source.** mardia2000directional, sections 3.5 and 9.3; jensen1981hyperboloid. **Conventions.** For sharp bumps
 //! −t ≈ d²/2, on RPⁿ d², on SO(3) d²/4 (whose angles are twice those of quaternions): a width of about 1/√κ. The scales s_f ≥ 0
 //! multiply κ, factor by factor of the flattened product.
-//! **Error.** Rounding, for κs_f from 10⁻³ to 10⁷. **Checked by** tests/density.rs.
+//! **Error.** Rounding, for κs_f from 10⁻³ to 10⁷. **Checked by** tests/densities/density.rs.
 
 use super::cloud::{Block, Cloud};
 use super::rows;

@@ -6,7 +6,7 @@
 //! scale. A ball's block has a as its last column.
 //! **Error.** Rounding; e^x to 2 units in the last place for −600 ≤ x ≤ 0, and e^{−600} below; sums leave out
 //! at most e^{−60} of their largest term for each centre. **Checked by**
-//! tests/density.rs (against t and std's exp).
+//! tests/densities/density.rs (against t and std's exp).
 
 /// Columns that belong together.
 #[derive(Clone, Debug, PartialEq)]

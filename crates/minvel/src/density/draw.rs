@@ -6,7 +6,7 @@
 //! **Source.** wood1994 and ulrich1984 (Sⁿ; on S¹ it is the rule of Best and Fisher, on S² the law is inverted);
 //! devroye1986 (mixtures as envelopes: Hⁿ); kent2013bingham (angular central Gaussian envelope: RPⁿ, SO(3)).
 //! **Conventions.** Numbers come from a stream of Philox, as many as the rejection needs.
-//! **Error.** None but rounding, and uniform numbers of 46 bits. **Checked by** tests/density.rs (E t against
+//! **Error.** None but rounding, and uniform numbers of 46 bits. **Checked by** tests/densities/density.rs (E t against
 //! d log N/dκ, with a twin).
 
 use crate::manifold::{Hyperbolic, Space};

@@ -6,7 +6,7 @@
 //! **Source.** mardia2000directional, sections 5.3 and 10.3; jensen1981hyperboloid. **Conventions.** −t as in
 //! [`Bump`](super::Bump); spreads are pulled towards a prior one by a share w: (1−w)·spread + w·prior, so that no component
 //! collapses onto a point. **Error.** Rounding of ⟨η, T⟩ − A, of the size κ rounding errors.
-//! **Checked by** tests/density_fit.rs.
+//! **Checked by** tests/densities/density_fit.rs.
 
 use crate::manifold::Space;
 use crate::special::Eigen;

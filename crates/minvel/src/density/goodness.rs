@@ -11,7 +11,7 @@
 //! e: the point, cosines and sines, the ball, xxᵀ.
 //! φ = (1 + s)^{−½}; ℓ_f² is the number of factors times the median of |e_f(x) − e_f(y)|². Scores are Riemannian gradients in the coordinates of the manifold.
 //! **Error.** The level is exact in the limit of many points; p-values are multiples of 1/(B + 1). On Hⁿ the ball sees
-//! little of what is far out. **Checked by** tests/goodness.rs.
+//! little of what is far out. **Checked by** tests/densities/goodness.rs.
 
 use super::Density;
 use crate::manifold::Space;

@@ -6,7 +6,7 @@
 //! golden sections of log κ between the neighbours of the best.
 //! **Error.** None of the density but rounding: sums are taken relative to their largest term. log κ to 0.05, which costs
 //! second order. Repeated points make the likelihood grow without bound in κ: then κ is at the edge, and it says so.
-//! **Checked by** tests/density.rs, tests/density_fit.rs.
+//! **Checked by** tests/densities/density.rs, tests/densities/density_fit.rs.
 
 use super::cloud::{Cloud, exp_below_zero, largest, sum_of_exponentials};
 use super::natural::{LEAST, MOST};

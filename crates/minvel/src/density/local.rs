@@ -7,7 +7,7 @@
 //! **Conventions.** Folds keep repeated points together, so that repeats of a point do not call for ever narrower kernels.
 //! **Error.** Widths stop at an eighth of the injectivity radius, and kernels on curved spaces at nine tenths of it: what is
 //! lost is e⁻²⁶ in two dimensions; otherwise rounding. Scores are exact but for differences of coordinates of order 10⁻⁹.
-//! **Checked by** tests/local_kernels.rs.
+//! **Checked by** tests/densities/local_kernels.rs.
 
 mod draws;
 mod folds;

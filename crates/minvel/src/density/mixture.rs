@@ -5,7 +5,7 @@
 //! **Source.** dempster1977em; banerjee2005vmf (spheres); arthur2007kmeans (first centres). **Conventions.** Coordinates of
 //! Rⁿ are standardised first. Each spread is pulled by one point's worth towards the spread of all data times K^{−2/n}, as if
 //! K components tiled it. Components 1, 2, 4, … by the likelihood of validation points.
-//! **Error.** A local maximum: the best of several starts by training likelihood. **Checked by** tests/density_fit.rs.
+//! **Error.** A local maximum: the best of several starts by training likelihood. **Checked by** tests/densities/density_fit.rs.
 
 use super::cloud::exp_below_zero;
 use super::component::Component;

@@ -5,7 +5,7 @@
 //! RPⁿ: ½|Sⁿ|e^{−κ}M(½, (n+1)/2, κ); SO(3): 8π² e^{−z}(I₀(z) − I₁(z)), z = κ/2.
 //! **Source.** mardia2000directional, sections 3.5 and 9.3; jensen1981hyperboloid. **Conventions.** t is that of
 //! [`Bump`](super::Bump); volumes are those of [`crate::manifold`]. **Error.** A few rounding errors for all κ from 10⁻³ to
-//! 10⁷; E t on Hⁿ loses κ rounding errors. **Checked by** tests/density.rs, against quadrature.
+//! 10⁷; E t on Hⁿ loses κ rounding errors. **Checked by** tests/densities/density.rs, against quadrature.
 
 use crate::manifold::Space;
 use crate::special::{

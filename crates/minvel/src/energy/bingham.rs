@@ -7,7 +7,7 @@
 //! **Error.** The contour is a parabola through the saddle point, on which the trapezoidal rule converges
 //! exponentially: log Z is right to about 10⁻¹⁴ for any m and Λ, not only on S² and S³. Samples by rejection
 //! ([`draw`]).
-//! **Checked by** tests/energy_laws.rs.
+//! **Checked by** tests/theory/energy_laws.rs.
 
 use super::{Energy, draw};
 use crate::special::{Eigen, log_sphere_area};

@@ -3,7 +3,7 @@
 //! **Statement.** E(z|c) = ⟨f(z), ψ([f(z), c])⟩. The first layer is affine, f(z)W_z + (cW_c + b), and the part in
 //! brackets is the same for every z: it is computed once. **Source.** docs/math §4.0 (order [z, x]), §4.6.
 //! **Conventions.** One matrix W₀ holds W_z above W_c, so that parameters are those of the plain network on [f(z), c].
-//! **Error.** Rounding. **Checked by** tests/energy_laws.rs (equal to the plain network, parameter counts).
+//! **Error.** Rounding. **Checked by** tests/theory/energy_laws.rs (equal to the plain network, parameter counts).
 //!
 //! ```
 //! use minvel::energy::{Activation, Conditional, Features};

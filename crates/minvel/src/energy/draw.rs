@@ -4,7 +4,7 @@
 //! accepted. With acceptance rate a, K = ⌈log 10⁻⁹/log(1−a)⌉ proposals all fail with probability at most 10⁻⁹; the last
 //! one is taken then. **Source.** devroye1986. **Conventions.** Random numbers are arguments, or come from the stream
 //! given and its substreams. **Error.** Hence 10⁻⁹ in total variation; uniform numbers carry 23 bits.
-//! **Checked by** tests/energy_laws.rs (samplers against quadrature).
+//! **Checked by** tests/theory/energy_laws.rs (samplers against quadrature).
 
 use minvel_engine::{Expr, Graph};
 use std::f64::consts::TAU;

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** E(x) = ½(x−μ)ᵀΛ(x−μ), log Z = ½(d log 2π − log det Λ), I(p) = tr Λ.
 //! **Source.** docs/math F15. **Conventions.** Λ is the precision, the inverse of the covariance.
-//! **Error.** None; samples are μ + QΛ^{−½}z with Λ = Q diag(λ) Qᵀ. **Checked by** tests/energy_laws.rs.
+//! **Error.** None; samples are μ + QΛ^{−½}z with Λ = Q diag(λ) Qᵀ. **Checked by** tests/theory/energy_laws.rs.
 
 use super::Energy;
 use crate::special::Eigen;

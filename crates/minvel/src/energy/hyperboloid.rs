@@ -4,7 +4,7 @@
 //! I(p) = nκT, T = E cosh d. **Source.** docs/math §3.1, §3.6, F39; jensen1981hyperboloid.
 //! **Conventions.** Points of the Poincaré ball, as in [`crate::manifold::Hyperbolic`].
 //! **Error.** The distance, whose density ∝ sinhⁿ⁻¹r e^{−κ cosh r} is log-concave, is sampled by rejection from an
-//! envelope of a constant and two exponentials ([`draw`]). **Checked by** tests/energy_laws.rs.
+//! envelope of a constant and two exponentials ([`draw`]). **Checked by** tests/theory/energy_laws.rs.
 
 use super::{Energy, draw};
 use crate::manifold::{Hyperbolic, Manifold};

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** E(x₁, …, x_k) = Σ E_i(x_i): p = Π p_i; log Z and I(p) add up. **Source.** docs/math §3.4.
 //! **Conventions.** Parts stand one after another, as in [`crate::manifold::Product`]. **Error.** That of the parts.
-//! **Checked by** tests/energy_laws.rs.
+//! **Checked by** tests/theory/energy_laws.rs.
 
 use super::Energy;
 use crate::network::Parameter;

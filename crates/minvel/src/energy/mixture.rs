@@ -3,7 +3,7 @@
 //! **Statement.** E(x) = −log Σ_k w_k e^{−E_k(x)}/Z_k, log Z = 0. **Source.** docs/math §4.1.
 //! **Conventions.** Weights add up to one, or are made to. **Error.** None; a sample is drawn from every component and
 //! one of them is chosen.
-//! **Checked by** tests/energy_laws.rs.
+//! **Checked by** tests/theory/energy_laws.rs.
 
 use super::{Energy, draw, log_prob};
 use minvel_engine::{Draw, Expr, Graph, concat};

@@ -2,8 +2,8 @@
 //!
 //! **Statement.** E(x) = ⟨f(x), ψ(f(x))⟩ (the paper's head) or E(x) = ψ(f(x)) with one output.
 //! **Source.** docs/math §4.0; wang2020mvl. **Conventions.** p ∝ e^{−E}: the network's sign is not flipped.
-//! **Error.** Rounding. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (docs/math §7),
-//! tests/convolution.rs.
+//! **Error.** Rounding. **Checked by** tests/theory/energy_laws.rs, tests/theory/energy_facts.rs (docs/math §7),
+//! tests/theory/convolution.rs.
 
 use super::Energy;
 use crate::network::{Activation, Features, Layer, Network, Parameter};

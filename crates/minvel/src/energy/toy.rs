@@ -2,8 +2,8 @@
 //!
 //! **Statement.** Each file its own density; E = −log p or up to a known Z. **Source.** docs/math §4.1 (wenliang2018dkef),
 //! §4.4, §4.5 (wang2020mvl). **Conventions.** Samples are fresh at every step of a program ([`Energy::sample`]) or a
-//! fixed set ([`super::points`]). **Error.** Exact. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (F17,
-//! F41).
+//! fixed set ([`super::points`]). **Error.** Exact. **Checked by** tests/theory/energy_laws.rs, tests/theory/energy_facts.rs
+//! (F17, F41).
 
 mod banana;
 mod cosine;

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** E(θ) = −Σ κ_i cos(θ_i − μ_i), log Z = Σ log 2πI₀(κ_i), I(p) = Σ κ_iA₂(κ_i).
 //! **Source.** docs/math §3.4, F40. **Conventions.** Angles, taken up to multiples of 2π. **Error.** Samples by rejection
-//! ([`draw`]), as those of von Mises–Fisher on S¹. **Checked by** tests/energy_laws.rs.
+//! ([`draw`]), as those of von Mises–Fisher on S¹. **Checked by** tests/theory/energy_laws.rs.
 
 use super::Energy;
 use super::von_mises_fisher::Wood;

@@ -4,7 +4,7 @@
 //! E(z) = −log Σ_k w_k C_m(κ_k) e^{κ_kμ_k·z} and log Z = 0.
 //! **Source.** docs/math §3.1, §5; wood1994, ulrich1984 (sampler). **Conventions.** Unit vectors in m coordinates.
 //! **Error.** m = 3 is sampled by its inverse distribution function; any other m by rejection ([`draw`]).
-//! **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (F41–F46).
+//! **Checked by** tests/theory/energy_laws.rs, tests/theory/energy_facts.rs (F41–F46).
 //!
 //! Where concentrations are learnt: [`VmfPosterior`] samples with gradients, [`divergence`] is KL to the uniform law.
 

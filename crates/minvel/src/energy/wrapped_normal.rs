@@ -3,7 +3,7 @@
 //! **Statement.** Hⁿ: E(x) = d²/2σ² + (n−1) log(sinh d/d), d = d(x, μ), log Z = (n/2) log 2πσ². Tⁿ:
 //! p(θ) = Π_i Σ_k N(θ_i + 2πk; μ_i, σ²), log Z = 0. **Source.** nagano2019wrapped; mardia2000directional.
 //! **Conventions.** Isotropic: σ is the deviation of the tangent vector in the metric at μ.
-//! **Error.** Hⁿ: exact. Tⁿ: images beyond 8.5σ are left out, 10⁻¹⁶ of the mass. **Checked by** tests/energy_laws.rs.
+//! **Error.** Hⁿ: exact. Tⁿ: images beyond 8.5σ are left out, 10⁻¹⁶ of the mass. **Checked by** tests/theory/energy_laws.rs.
 
 use super::Energy;
 use crate::manifold::{Hyperbolic, Manifold, Torus, radial};

@@ -8,7 +8,7 @@
 //! mean of all chains, so that chains that disagree count as correlated; 1/N makes τ that of chains of this very length.
 //! For R̂ chains are split into halves, so that a trend shows as disagreement. Without spread there is nothing to tell: NaN.
 //! **Error.** τ is uncertain by about τ√(4τ/MN); R̂ of chains that agree exceeds 1 by about τ/2N.
-//! **Checked by** tests/diagnostics.rs (closed forms of autoregressive chains).
+//! **Checked by** tests/theory/diagnostics.rs (closed forms of autoregressive chains).
 
 use crate::estimate::Estimate;
 use crate::special::normal_cdf;

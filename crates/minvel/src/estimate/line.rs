@@ -2,7 +2,7 @@
 //!
 //! **Statement.** min Σ w_i (y_i − a − b(x_i − x̄))²; b = S_xy/S_xx, Var b = 1/S_xx for w_i = 1/σ_i².
 //! **Error.** Without known σ_i the scatter about the line stands in for them (n − 2 degrees of freedom).
-//! **Checked by** tests/eval.rs.
+//! **Checked by** tests/theory/eval.rs.
 
 use super::Estimate;
 

@@ -3,7 +3,7 @@
 //! **Statement.** With central sums M_k = Σ(x − x̄)ᵏ: s² = M₂/(n−1), Var(x̄) = s²/n,
 //! Var(s²) ≈ (m₄ − s⁴(n−3)/(n−1))/n with m₄ = M₄/n.
 //! **Source.** Updates of M_k for two parts: Chan, Golub, LeVeque 1983; Pébay 2008.
-//! **Error.** Stable: no difference of large sums is taken. **Checked by** tests/eval.rs.
+//! **Error.** Stable: no difference of large sums is taken. **Checked by** tests/theory/eval.rs.
 
 use super::Estimate;
 use serde::{Deserialize, Serialize};

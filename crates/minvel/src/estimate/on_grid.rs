@@ -2,7 +2,7 @@
 //!
 //! **Statement.** KL(p‖q) = Σ w p (log p − log q), both normalised by the same rule: Σ w p = Σ w q = 1.
 //! **Conventions.** Densities are given as logarithms up to a constant (minus an energy). Weights are volumes.
-//! **Error.** That of the quadrature. **Checked by** tests/eval.rs.
+//! **Error.** That of the quadrature. **Checked by** tests/theory/eval.rs.
 
 /// p and q on a grid, normalised.
 #[derive(Clone, Debug, PartialEq)]

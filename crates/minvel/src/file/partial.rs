@@ -3,7 +3,7 @@
 //! **Conventions.** The name is `.NAME.RANDOM.partial` in the folder of the file, with 64 random bits of the system: nobody
 //! can lay a link there in advance, and a new one is never opened if something of that name exists. Its writer holds a lock
 //! on it, so that what a killed program left behind can be told from what another one is writing, and is removed by whoever
-//! next writes the same file. **Checked by** tests/files.rs.
+//! next writes the same file. **Checked by** tests/theory/files.rs.
 
 use crate::Error;
 use std::fs::{self, File};

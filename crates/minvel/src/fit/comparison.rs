@@ -2,7 +2,7 @@
 //!
 //! **Statement.** The mean of log p_A(x) − log p_B(x) over rows, with the standard error of these differences and those of
 //! both log Z; z is their quotient, p = P(|N(0, 1)| ≥ |z|). **Conventions.** Positive: the first is better. Nats.
-//! **Error.** The normal law of z needs some tens of rows. **Checked by** tests/fit_use.rs.
+//! **Error.** The normal law of z needs some tens of rows. **Checked by** crates/lab/tests/lab/fit_use.rs.
 
 use super::Model;
 use crate::Error;

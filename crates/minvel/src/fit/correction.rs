@@ -6,7 +6,7 @@
 //! **Source.** wang2020mvl; the mobility is ours: it is the squared width of a kernel of that density, so that sharp
 //! features do not drown the rest. **Conventions.** The anchor enters as the linear energy −⟨s′, y⟩, whose gradient at
 //! the data is right; its Laplacian does not depend on f. **Error.** Bias O(ε) of the objective, as MVL has it.
-//! **Checked by** tests/fit.rs.
+//! **Checked by** crates/lab/tests/lab/fit.rs.
 
 use super::settings::{FitSettings, Geometry, Goal};
 use crate::energy::{Energy, Head, Mlp};

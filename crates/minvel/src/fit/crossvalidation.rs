@@ -5,7 +5,7 @@
 //! mean over rows. **Source.** nadeau2003inference (the term ρ: folds share most of their training rows).
 //! **Conventions.** Rows are dealt out anew for each repeat; every baseline is learnt from the same rows as the model.
 //! **Error.** The score is that of models of a few rows less than the one that is kept.
-//! **Checked by** tests/few.rs.
+//! **Checked by** tests/densities/few.rs.
 
 use super::evaluation::{Baseline, COMPARED, Evaluation, Fitness};
 use super::few::SIGMAS;

@@ -4,7 +4,7 @@
 //! are taken row by row. **Conventions.** Baselines are made of the points that the kernels stand on: the uniform law
 //! where the volume is finite, the kernel density with one bandwidth by ten-fold cross-validation (and 1 % uniform), and
 //! the mixture by EM whose size does best on a tenth of those points.
-//! **Checked by** tests/fit.rs.
+//! **Checked by** crates/lab/tests/lab/fit.rs.
 
 use super::Model;
 use crate::Error;

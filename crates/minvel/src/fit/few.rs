@@ -4,7 +4,7 @@
 //! and by more than the shares that were fitted to them explain: mean(log a − log plain) − (k_a − k)/N > 2σ.
 //! **Conventions.** k counts numbers that were fitted to the left-out rows: the shares of plain or of local kernels (akaike1974identification: that many over N is what a mean log-likelihood gains by being fitted).
 //! A corrected model learns its networks from nine tenths of the rows, stops by the rest, and stands on all of them.
-//! **Checked by** tests/few.rs.
+//! **Checked by** tests/densities/few.rs.
 
 use super::model::{History, Model, thinned};
 use super::settings::FitSettings;

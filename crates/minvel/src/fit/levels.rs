@@ -3,7 +3,7 @@
 //! **Statement.** level(x) = P(p(X) > p(x)) for X of the model; x lies in the smallest region that holds the share α of the
 //! mass if level(x) < α. For draws of the model itself levels are uniform on [0, 1].
 //! **Source.** hyndman1996 (regions of highest density from draws). **Error.** √(level(1 − level)/N) of N = [`Levels::DRAWS`]
-//! draws, at most 0.005. **Checked by** tests/fit_use.rs.
+//! draws, at most 0.005. **Checked by** crates/lab/tests/lab/fit_use.rs.
 
 use super::Model;
 use crate::Error;

@@ -6,7 +6,7 @@
 //! importance sampling with a as base and a single temperature, enough while the weights stay even. Draws are added until
 //! their error is small. **Source.** docs/math §4.6; neal2001ais; grosse2015sandwiching. **Error.** Quadrature: 10⁻⁶ of Z
 //! but for the rounding of the networks. Draws: the standard error of the forward mean, the share of its largest term, or
-//! half the bracket, whichever is widest. **Checked by** tests/integrals.rs, tests/fit.rs.
+//! half the bracket, whichever is widest. **Checked by** tests/densities/integrals.rs, crates/lab/tests/lab/fit.rs.
 
 use super::model::Model;
 use super::quadrature::{Effort, mean_over_kernels};

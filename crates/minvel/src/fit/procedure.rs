@@ -2,7 +2,7 @@
 //!
 //! **Statement.** From [`FewSettings::rows`](super::FewSettings) rows on: once split 80/10/10 into training, validation and test
 //! rows. Below: repeated cross-validation judges the procedure, and the model is that procedure applied to all rows.
-//! **Checked by** tests/few.rs, tests/fit.rs.
+//! **Checked by** tests/densities/few.rs, crates/lab/tests/lab/fit.rs.
 
 use super::evaluation::Evaluation;
 use super::model::History;

@@ -7,7 +7,7 @@
 //! **Source.** The classical rules; the trapezoidal rule converges faster than any power for analytic g.
 //! **Conventions.** Only g has to be resolved, never a sum of needles, which are cheap here. **Error.** Σ_k w_k |last two
 //! rules| and the difference of the last two grids: those of the coarser ones, so that the result is better than it says.
-//! **Checked by** tests/integrals.rs, against other grids.
+//! **Checked by** tests/densities/integrals.rs, against other grids.
 
 use crate::Error;
 use crate::density::LocalKernels;

@@ -3,7 +3,7 @@
 //! **Statement.** Row π(i) is a test row for i < n/10, a validation row for i < 2n/10, else a training row; π is the
 //! permutation of 0..n keyed by the seed.
 //! **Conventions.** Points are equal if all their numbers are (0 and −0 too). Tenths are rounded to the nearest.
-//! **Checked by** tests/data_points.rs.
+//! **Checked by** crates/lab/tests/lab/data_points.rs.
 
 use minvel_engine::random::{Draw, Key, Site, fill_rows};
 use std::collections::HashSet;

@@ -6,7 +6,7 @@
 //! **Conventions.** Shares are reweighted, never drawn: drawn events would bring the variance 1/ε back. Constants in E
 //! and ℓ do not matter.
 //! **Error.** ℓ is known only approximately: with a kernel estimate of bandwidth h, log p is replaced by log(p∗K_h).
-//! **Checked by** tests/objective_facts.rs (F23–F26).
+//! **Checked by** tests/theory/objective_facts.rs (F23–F26).
 
 use super::{Displacement, EnergyOf, Flow, Noise, Pace, Particles};
 use crate::energy::Energy;

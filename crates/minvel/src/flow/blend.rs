@@ -5,7 +5,7 @@
 //! **Conventions.** The paper's form is s = 1, l = α; the convex form is s = α, l = 1 − α. The noise has √l, not l:
 //! with l (the official code, erratum P12) the loss is not proper.
 //! **Error.** Limit s·L_svgd + l·L, bias O(ε); variance of the first-order part ∝ l/ε.
-//! **Checked by** tests/objective_facts.rs (F22), tests/objective_laws.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F22), tests/theory/objective_laws.rs.
 
 use super::{Displacement, EnergyOf, Flow, Langevin, Noise, Pace, Particles, Stein};
 

@@ -4,7 +4,7 @@
 //! **Source.** wang2020mvl section 2.2; docs/math §1.2, §2.5.
 //! **Conventions.** Generator Δ − τ∇E·∇ (noise of variance 2ε); steepness N = |∇E|², of E itself.
 //! **Error.** Bias O(ε); the first-order part u·∇E has variance 2ε|∇E|².
-//! **Checked by** tests/objective_facts.rs (F2–F7, F15, F16), tests/golden.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F2–F7, F15, F16), tests/theory/golden.rs.
 
 use super::{Displacement, EnergyOf, Flow, Noise, Pace, Particles, leaf};
 use minvel_engine::{Expr, grad};

@@ -6,7 +6,7 @@
 //! **Conventions.** E is w.r.t. the Riemannian volume. Generator Δ_g − τ⟨grad E, grad·⟩ in every form. Steepness:
 //! N = |drift|² in chart components, geometry included; |grad E|²_g along geodesics.
 //! **Error.** Bias O(ε), chart dependent; normalising instead of exp adds O(εn²).
-//! **Checked by** tests/objective_facts.rs (F33–F40), tests/golden.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F33–F40), tests/theory/golden.rs.
 
 use super::{Displacement, EnergyOf, Flow, Noise, Pace, Particles, langevin, leaf};
 use crate::manifold::Manifold;

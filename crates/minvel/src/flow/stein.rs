@@ -5,7 +5,7 @@
 //! **Conventions.** The mean is over the particles themselves: all of them (V-statistic, as in the sampler), or all
 //! others (U-statistic, unbiased). Steepness N = |∇E|².
 //! **Error.** Limit L_svgd = KSD² − E tr∇∇'k, whose bias is O(ε); the V-statistic adds E[k(x,x)|∇E|²]/B and a constant.
-//! **Checked by** tests/objective_facts.rs (F18–F21).
+//! **Checked by** tests/theory/objective_facts.rs (F18–F21).
 
 use super::{Displacement, EnergyOf, Flow, Noise, Pace, Particles, langevin};
 use crate::kernel::Kernel;

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** G = I, exp_x(v) = x + v, b = 0. **Source.** docs/math §1.2. **Conventions.** The base law is N(0, I).
 //! **Error.** None but rounding; the grid is the midpoint rule in the box [−radius, radius]ⁿ. **Checked by**
-//! tests/manifold_laws.rs.
+//! tests/theory/manifold_laws.rs.
 
 use super::{Grid, Manifold, Metric, Space, check_numbers, quadrature, radial};
 use minvel_engine::{Draw, Expr, Graph};

@@ -6,7 +6,7 @@
 //! X = (X₀, X⃗), −X₀² + |X⃗|² = −1. The base law is the normal law of the tangent space at the origin, carried by exp.
 //! **Error.** Rounding. A point at distance ρ from the origin has 1 − r² ≈ 4e^{−ρ}, of which rounding r loses e^ρ/4
 //! rounding errors: settled points stay within [`Hyperbolic::EDGE`], ρ ≤ 14.5.
-//! **Checked by** tests/manifold_laws.rs, tests/manifold_facts.rs (F32).
+//! **Checked by** tests/theory/manifold_laws.rs, tests/theory/manifold_facts.rs (F32).
 
 use super::{Grid, Manifold, Metric, Space, Sphere, check_numbers, quadrature, radial};
 use minvel_engine::{Draw, Expr, Graph, concat};

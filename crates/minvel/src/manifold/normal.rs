@@ -5,7 +5,7 @@
 //! **Source.** docs/math §3.1, §3.5, §3.6. **Conventions.** Frames: on the sphere the columns of the Householder reflection that
 //! sends the last axis to ±c; elsewhere those of the coordinates. Which frame it is matters to nobody, as long as it is
 //! the same for the same c. **Error.** Rounding; near the cut locus the direction is that of one of the shortest paths.
-//! **Checked by** tests/local_kernels.rs.
+//! **Checked by** tests/densities/local_kernels.rs.
 
 use super::Space;
 use std::f64::consts::{FRAC_PI_2, PI, TAU};

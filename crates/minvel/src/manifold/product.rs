@@ -4,7 +4,7 @@
 //! the distance is the root of the sum of squares. **Source.** docs/math §3.4.
 //! **Conventions.** Names read `product(sphere:2,torus:1)`. **Error.** That of the factors; the grid covers the product of
 //! the factors' balls.
-//! **Checked by** tests/manifold_laws.rs.
+//! **Checked by** tests/theory/manifold_laws.rs.
 
 use super::{Grid, Manifold, Metric, Space, check_numbers, quadrature, radial};
 use minvel_engine::{Expr, Graph, concat};

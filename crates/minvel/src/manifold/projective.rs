@@ -4,7 +4,7 @@
 //! density integrates to one over any half of the sphere. Chart: that of Sⁿ, whose flip makes no difference here.
 //! **Source.** mardia2000directional, section 9.4; docs/math §3.2 for the sphere above. **Conventions.** x and −x are the
 //! same point, tangent vectors at them are each other's negatives. Features: the upper triangle of x xᵀ.
-//! **Error.** Rounding. **Checked by** tests/manifold_laws.rs, tests/axes.rs.
+//! **Error.** Rounding. **Checked by** tests/theory/manifold_laws.rs, tests/densities/local_kernels.rs.
 
 use super::so3::nearer;
 use super::{Grid, Manifold, Metric, Space, Sphere, check_numbers};

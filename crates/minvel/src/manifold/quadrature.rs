@@ -3,7 +3,7 @@
 //! **Statement.** Σ w_k f(t_k) = ∫ f(t) w(t) dt, exactly for polynomials of degree < 2N in N nodes.
 //! **Source.** The classical Gauss rules, by Newton's method on the three-term recurrence of the polynomials.
 //! **Error.** Rounding; for analytic f the error of N nodes decreases geometrically.
-//! **Checked by** the unit tests below and tests/manifold_laws.rs (volumes).
+//! **Checked by** the unit tests below and tests/theory/manifold_laws.rs (volumes).
 
 use super::Grid;
 use std::f64::consts::{PI, TAU};

@@ -3,7 +3,7 @@
 //! **Statement.** f(√s)/√s for an odd analytic f is a power series in s. Below a threshold the series is summed, above
 //! it the quotient is taken; the branch that is not taken sees a clamped argument, so that no derivative is NaN.
 //! **Error.** A few rounding errors: each series is cut below 2⁻⁵³ at its threshold.
-//! **Checked by** the unit tests below and tests/manifold_laws.rs.
+//! **Checked by** the unit tests below and tests/theory/manifold_laws.rs.
 
 use minvel_engine::Expr;
 

@@ -5,7 +5,7 @@
 //! **Source.** docs/math §3.2 for the sphere of radius 2 below. **Conventions.** Quaternions are (i, j, k, real part), so
 //! that the stereographic chart of S³ is centred at the identity (modified Rodrigues parameters); q and −q are the same
 //! point, tangent vectors at q and −q are each other's negatives. Features: the upper triangle of q qᵀ.
-//! **Error.** Rounding. **Checked by** tests/manifold_laws.rs.
+//! **Error.** Rounding. **Checked by** tests/theory/manifold_laws.rs.
 
 use super::{Grid, Manifold, Metric, Space, Sphere, check_numbers};
 use minvel_engine::{Expr, Graph, concat};

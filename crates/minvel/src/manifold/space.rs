@@ -2,7 +2,7 @@
 //!
 //! **Statement.** M = M₁ × … × M_k, each M_i one of Rⁿ, Sⁿ, RPⁿ, Tⁿ, Hⁿ, SO(3). **Conventions.** Coordinates are those of the
 //! manifolds of the same names; nested products are flattened. What is known in closed form (natural kernels, exponential
-//! families, Stein fields) is known by space, so that it is plain code on numbers. **Checked by** tests/density.rs.
+//! families, Stein fields) is known by space, so that it is plain code on numbers. **Checked by** tests/densities/density.rs.
 
 use super::{Euclidean, Hyperbolic, Manifold, Product, Projective, So3, Sphere, Torus};
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! **Conventions.** Points are unit vectors; the chart at x is the projection from the pole that is farther away: where
 //! x_{n+1} < 0 the whole vector is negated first (flip = −1), so that chosen coordinates have |y| ≤ 1.
 //! **Error.** Rounding only: exp_delta and log are expressed by x − y and sines of half angles, which do not cancel.
-//! **Checked by** tests/manifold_laws.rs, tests/manifold_facts.rs (F32, F36).
+//! **Checked by** tests/theory/manifold_laws.rs, tests/theory/manifold_facts.rs (F32, F36).
 
 use super::{Grid, Manifold, Metric, Space, check_numbers, quadrature, radial};
 use minvel_engine::{Draw, Expr, Graph, concat};

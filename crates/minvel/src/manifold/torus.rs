@@ -2,7 +2,8 @@
 //!
 //! **Statement.** Points are n angles, G = I, exp_x(v) = x + v up to multiples of 2π, b = 0.
 //! **Source.** docs/math §3.4. **Conventions.** Settled angles lie in [−π, π); features are (cos θ₁ … cos θ_n, sin θ₁ … sin θ_n).
-//! **Error.** Rounding; the grid is uniform, of spectral accuracy for smooth functions. **Checked by** tests/manifold_laws.rs.
+//! **Error.** Rounding; the grid is uniform, of spectral accuracy for smooth functions. **Checked by**
+//! tests/theory/manifold_laws.rs.
 
 use super::{Grid, Manifold, Metric, Space, check_numbers, quadrature, radial};
 use minvel_engine::{Draw, Expr, Graph, concat};

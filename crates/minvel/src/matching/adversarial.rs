@@ -4,7 +4,7 @@
 //! the pull is −mean log σ(D(z_q)), which does not saturate. **Source.** docs/math §4.7 (WAE-GAN); tolstikhin2018wae,
 //! goodfellow2014gan. **Conventions.** D sees the features of the code ([`latent_features`]).
 //! **Error.** None is known: the pull is a divergence for the best critic only.
-//! **Checked by** tests/matching.rs.
+//! **Checked by** tests/theory/matching.rs.
 
 use super::Matching;
 use crate::manifold::Manifold;

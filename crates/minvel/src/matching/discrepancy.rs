@@ -6,7 +6,7 @@
 //! quantiles: the h-th largest of all n² distances between the samples and of the n² within y, h = (n² − n)/2; its
 //! derivative goes through the entry that attains it.
 //! **Error.** Unbiased for a fixed σ; variance O(1/n).
-//! **Checked by** tests/matching_facts.rs (F55), tests/matching.rs.
+//! **Checked by** tests/theory/matching_facts.rs (F55), tests/theory/matching.rs.
 
 use super::Matching;
 use crate::manifold::Manifold;

@@ -5,7 +5,7 @@
 //! E(z). **Source.** wang2020mvl section 5; docs/math §4.0 (entropy surrogate, scale of the loss), §4.10.
 //! **Conventions.** E w.r.t. the volume of the manifold. The factor of the loss matters only for how long RMSProp warms
 //! up. The value of the pull is KL up to the unknown log Z of E: only its gradient means anything.
-//! **Error.** As good as E is. **Checked by** tests/matching.rs (gradient against the exact one for a known law).
+//! **Error.** As good as E is. **Checked by** tests/theory/matching.rs (gradient against the exact one for a known law).
 
 use super::Matching;
 use crate::energy::{Conditional, Energy, Mlp};

@@ -4,7 +4,7 @@
 //! features of a manifold ([`Manifold::features`]), or cos kθ_i, sin kθ_i for k = 1 … K on the torus.
 //! **Source.** docs/math §3.4, §3.7 (latent scaling); tancik2020fourier. **Conventions.** B is `[features, count]`, of
 //! independent N(0, scale²), fixed by its own seed: the same for all replicas, and not learnt.
-//! **Error.** None. **Checked by** tests/energy_laws.rs.
+//! **Error.** None. **Checked by** tests/theory/energy_laws.rs.
 
 use crate::manifold::{Manifold, Space};
 use minvel_engine::random::{Draw, Key, Stream};

@@ -6,7 +6,7 @@
 //! **Source.** docs/math §4.0, §4.8; glorot2010. **Conventions.** Images are `[height, width, channels]`, flat between layers.
 //! Weights are `[in, out]` (dense), `[25·in, out]` (convolution) and `[in, 25·out]` (transposed), where 25·n is row and column of
 //! the window, then channel; uniform in ±√(6/(25·in + 25·out)) or, for dense ones, ±√(6/(in + out)). **Error.** Rounding.
-//! **Checked by** tests/convolution.rs (against loops, adjointness).
+//! **Checked by** tests/theory/convolution.rs (against loops, adjointness).
 
 use minvel_engine::init::Init;
 use minvel_engine::{Expr, Window};

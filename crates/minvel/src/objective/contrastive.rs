@@ -5,7 +5,7 @@
 //! **Conventions.** Scale J: E g → ∂_θJ, and θ ← θ − η·g. The value of the rows is that of no objective: it tends to
 //! E[|∇E|² − ΔE] and must not be watched.
 //! **Error.** Bias O(ε); plain variance (2/ε)E|∇_x∂_θE|² for each parameter, bounded if reduced.
-//! **Checked by** tests/objective_facts.rs (F12, F13), tests/golden.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F12, F13), tests/theory/golden.rs.
 
 use super::{Objective, Reduction};
 use crate::flow::{EnergyOf, Flow, Noise, Pace, Particles};

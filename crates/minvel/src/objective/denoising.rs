@@ -5,7 +5,7 @@
 //! **Conventions.** Scale L = 2J. The residual has −∇E: the minimiser is ∇E = −∇log(p∗N(0, εI)).
 //! **Error.** Bias O(ε) (plus the constant d/ε unless reduced). Plain variance 2d/ε² + 4L/ε; reduced O(1); the
 //! antithetic one keeps the |z|²/ε, whose variance 2d/ε² has no θ.
-//! **Checked by** tests/objective_facts.rs (F7, F10, F11), tests/golden.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F7, F10, F11), tests/theory/golden.rs.
 
 use super::{Objective, Reduction};
 use crate::flow::{EnergyOf, Noise, Particles, leaf};

@@ -7,7 +7,8 @@
 //! **Error.** Bias O(ε). As ε → 0 the variance is Var_p(|∇E|² − 2ΔE) + 8E‖∇²E‖², or (8/ε)E|∇E|² more if not reduced.
 //! Rounding (unit roundoff r): r|E|/ε by plain differences; r|∇E|/√ε by exact ones with the control variate; r by exact
 //! ones with antithetic noise and straight steps, at any ε (a nested difference: about four times the work).
-//! **Checked by** tests/objective_facts.rs (F2–F7, F15–F24, F29, F33–F40), tests/objective_laws.rs, tests/golden.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F2–F7, F15–F24, F29, F33–F40), tests/theory/objective_laws.rs,
+//! tests/theory/golden.rs.
 
 use super::{Objective, Reduction};
 use crate::flow::{Displacement, EnergyOf, Flow, Noise, Pace, Particles};

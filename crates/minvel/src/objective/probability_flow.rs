@@ -4,7 +4,7 @@
 //! **Source.** sohldickstein2011; docs/math §2.11 (erratum P13).
 //! **Conventions.** Scale L = 2J: (8/σ²)(K − 1) → L with K = E e^{½(E(x)−E(x'))}.
 //! **Error.** Bias O(σ²); plain variance (16/σ²)E|∇E|², bounded if reduced.
-//! **Checked by** tests/objective_facts.rs (F14), tests/objective_laws.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F14), tests/theory/objective_laws.rs.
 
 use super::{Objective, Reduction};
 use crate::flow::{EnergyOf, Noise, Particles, leaf};

@@ -4,7 +4,7 @@
 //! **Source.** hyvarinen2005; mardia2016 (manifolds); docs/math §2.1, §2.6.
 //! **Conventions.** Scale J. min J = −½I(p), at q = p.
 //! **Error.** None, and no noise: the variance is that of J over the data. Costs one Hessian product per dimension.
-//! **Checked by** tests/objective_facts.rs (F1, F33–F40), tests/golden.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F1, F33–F40), tests/theory/golden.rs.
 
 use super::Objective;
 use crate::flow::{EnergyOf, Noise, Particles, leaf};

@@ -4,7 +4,7 @@
 //! **Source.** song2019ssm; docs/math §2.2.
 //! **Conventions.** Scale J; v is not normalised to length 1 (that would divide the loss by d).
 //! **Error.** Unbiased. Var SSM-VR = Var J + 2E‖∇²E‖² with Gaussian v; with Rademacher v only entries off the diagonal count.
-//! **Checked by** tests/objective_facts.rs (F8, F9), tests/golden.rs.
+//! **Checked by** tests/theory/objective_facts.rs (F8, F9), tests/theory/golden.rs.
 
 use super::Objective;
 use crate::flow::{EnergyOf, Noise, Particles, leaf};

@@ -6,7 +6,7 @@
 //! over the chains of a replica; each replica has its own ε. k counts steps from the start.
 //! **Error.** While ε follows the chains they are not exactly Markov: draws are kept only after the warm-up. Annealing
 //! keeps adapting, as the official code does; with many chains ε is all but deterministic.
-//! **Checked by** tests/sampler_laws.rs.
+//! **Checked by** tests/theory/sampler_laws.rs.
 
 use minvel_engine::Expr;
 

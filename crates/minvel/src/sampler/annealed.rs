@@ -7,7 +7,7 @@
 //! before the move. Rows are chains; ε is shared by the chains of a replica and keeps adapting. V and ∂V are kept between
 //! temperatures, so that each costs one evaluation for each proposal.
 //! **Error.** w is unbiased, so E log(mean w) ≤ log Z forward and −E log(mean w) ≥ log Z in reverse: a bracket.
-//! **Checked by** tests/annealed.rs, tests/sampler_facts.rs (F47–F50).
+//! **Checked by** tests/theory/annealed.rs, tests/theory/sampler_facts.rs (F47–F50).
 
 use super::chains::STREAM;
 use super::{Adaptation, AnnealingSchedule, ChainDivergence, Hamiltonian, Metropolis, Sampler, Spot};

@@ -4,7 +4,7 @@
 //! **Conventions.** The state is ordinary [`State`]: `chain.at`, `chain.energy`, `chain.gradient`, `chain.first` (rows),
 //! `chain.step`, `chain.running` (one a replica), beside the parameters of the energy. Step 0 draws the start from the
 //! base law, steps 1, 2, … move. One program serves warm-up and draws.
-//! **Checked by** tests/sampler_laws.rs.
+//! **Checked by** tests/theory/sampler_laws.rs.
 
 use super::{Adaptation, ChainDivergence, Draws, Sampler, Spot};
 use crate::Error;

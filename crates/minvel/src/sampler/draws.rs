@@ -3,7 +3,7 @@
 //! **Statement.** Draw t of chain c of replica r is a point; a statistic f has one trace f(x_1), f(x_2), … per chain.
 //! **Conventions.** Numbers are f64 whatever the program ran in. Rows that are one population (Stein, birth and death) are
 //! not independent chains: means over replicas are ([`Draws::replica_means`]).
-//! **Error.** That of [`ChainSummary`]. **Checked by** tests/sampler_laws.rs, tests/sampler_moments.rs.
+//! **Error.** That of [`ChainSummary`]. **Checked by** tests/theory/sampler_laws.rs, tests/theory/sampler_moments.rs.
 
 use super::Spot;
 use crate::estimate::{ChainSummary, Estimate};

@@ -6,7 +6,7 @@
 //! **Conventions.** Unit mass: p is normal in the metric and drawn anew for each trajectory. ε is a time here: one leapfrog
 //! step spreads by ε²|p|², where a Langevin step spreads by 2ε.
 //! **Error.** None: the geodesic flow keeps the volume and kicks shear it, and both can be run back. H' − H = O(ε²).
-//! **Checked by** tests/sampler_facts.rs (F48, F49, F51), tests/sampler_laws.rs, tests/sampler_moments.rs.
+//! **Checked by** tests/theory/sampler_facts.rs (F48, F49, F51), tests/theory/sampler_laws.rs, tests/theory/sampler_moments.rs.
 
 use super::{Sampler, Spot, SpotOf, Transition};
 use crate::flow::leaf;

@@ -7,7 +7,7 @@
 //! **Error.** None, if the chart is drawn independently of the state: for each chart the step is reversible, so their
 //! mixture is. A chart chosen by the state (the official code) breaks that where a proposal crosses the equator, since the
 //! way back would be proposed in the other chart; annealed log Z is then too high by 0.03–0.4.
-//! **Checked by** tests/sampler_laws.rs, tests/sampler_moments.rs, tests/sampler_facts.rs (F50).
+//! **Checked by** tests/theory/sampler_laws.rs, tests/theory/sampler_moments.rs, tests/theory/sampler_facts.rs (F50).
 
 use super::{Sampler, Spot, SpotOf, Transition};
 use crate::flow::{FlowForm, Law, Noise, Pace, RiemannianLangevin};

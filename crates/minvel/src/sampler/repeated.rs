@@ -6,7 +6,7 @@
 //! **Conventions.** Chains are independent where the flow treats rows apart, else the rows of a replica are one population.
 //! Drawn systematically, a particle dies with probability εΛ_i + O(ε²) where Λ_i > 0, as in the jump process.
 //! **Error.** The stationary law is q up to O(ε) (Langevin), O(1/B) (Stein), the kernel's bias (birth and death).
-//! **Checked by** tests/sampler_moments.rs, tests/sampler_particles.rs, tests/sampler_laws.rs.
+//! **Checked by** tests/theory/sampler_moments.rs, tests/theory/sampler_particles.rs, tests/theory/sampler_laws.rs.
 
 use super::{Sampler, Spot, SpotOf, Transition};
 use crate::flow::{Flow, Law, Noise, Pace, Particles};

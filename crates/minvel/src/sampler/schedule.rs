@@ -2,7 +2,7 @@
 //!
 //! **Statement.** 0 = β_0 < β_1 < … < β_K = 1. Sigmoid: t_k = linspace(−4, 4), s = sigmoid t, β = (s − s_0)/(s_K − s_0).
 //! **Source.** docs/math §4.6. **Conventions.** `count` is the number of temperatures, K + 1, so that there are K moves.
-//! **Checked by** tests/sampler_facts.rs (F47), tests/annealed.rs.
+//! **Checked by** tests/theory/sampler_facts.rs (F47), tests/theory/annealed.rs.
 
 /// A rule for the β_k.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,8 +5,8 @@
 //! 10.33.1.
 //! **Conventions.** v ≥ 0, x > 0; "scaled" means times e^{−x} (I) or eˣ (K).
 //! **Error.** p = √(v²+x²) < 30: series of positive terms, exponentially convergent trapezoidal rule; beyond: the
-//! uniform expansion. A few rounding errors everywhere. **Checked by** tests/special.rs, tests/energy_facts.rs (F42,
-//! F46).
+//! uniform expansion. A few rounding errors everywhere. **Checked by** tests/theory/special.rs, tests/theory/energy_facts.rs
+//! (F42, F46).
 
 use super::gamma::log_gamma;
 use super::uniform::{self, FAR};

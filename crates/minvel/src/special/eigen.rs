@@ -3,7 +3,7 @@
 //! **Statement.** A = Q diag(λ) Qᵀ by Jacobi's rotations: each makes one off-diagonal entry zero, and sweeps over all
 //! entries converge quadratically. **Source.** golub2013matrix, section 8.5. **Conventions.** Matrices are
 //! row-major. **Error.** Some rounding errors of the
-//! largest eigenvalue. **Checked by** tests/special.rs.
+//! largest eigenvalue. **Checked by** tests/theory/special.rs.
 
 /// Eigenvalues and orthonormal eigenvectors of a symmetric matrix.
 #[derive(Clone, Debug, PartialEq)]

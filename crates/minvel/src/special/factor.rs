@@ -5,7 +5,7 @@
 //! matrix with zero diagonal and off-diagonals b₁₁, b₁₂, b₂₂, b₂₃, … are ±σ, found by the implicit QL iteration.
 //! **Source.** golub2013matrix, sections 4.2.8, 5.4.8, 8.3.3 and 8.6.1. **Conventions.** Matrices are row-major.
 //! **Error.** |Σ − LLᵀ| ≤ n·ε·max Σ_ii, where Cholesky's method stops; singular values some ε of the largest.
-//! O(nr²) and O(mn²) operations. **Checked by** tests/frechet.rs.
+//! O(nr²) and O(mn²) operations. **Checked by** crates/lab/tests/lab/frechet.rs.
 
 /// L of Σ = LLᵀ, row-major `[n, rank]`, and the rank.
 pub fn semidefinite_root(matrix: &[f64], n: usize) -> (Vec<f64>, usize) {

@@ -3,7 +3,7 @@
 //! **Statement.** log Γ(x) = (x − ½) log x − x + ½ log 2π + Σ_k B_{2k}/(2k(2k−1) x^{2k−1}), at an argument moved up to
 //! 12 by Γ(x + 1) = xΓ(x); from Γ(1) = 1 and Γ(½) = √π where 2x is a small whole number.
 //! **Source.** Stirling's series; DLMF 5.11.1. **Conventions.** x > 0. **Error.** The first term left out is below
-//! 2·10⁻¹⁸; an argument moved up costs a rounding error of log Γ(12) ≈ 17. **Checked by** tests/special.rs.
+//! 2·10⁻¹⁸; an argument moved up costs a rounding error of log Γ(12) ≈ 17. **Checked by** tests/theory/special.rs.
 
 use std::f64::consts::{PI, TAU};
 

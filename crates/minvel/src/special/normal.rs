@@ -4,7 +4,7 @@
 //! erfc x = e^{−x²}/√π · 1/(x + ½/(x + 1/(x + 3⁄2/(x + …)))). **Source.** DLMF 7.6.2, 7.9.1.
 //! **Conventions.** Φ is that of N(0, 1).
 //! **Error.** Series and fraction have terms of one sign: a few rounding errors, and x² of them in the tail, from the
-//! exponential. **Checked by** tests/special.rs.
+//! exponential. **Checked by** tests/theory/special.rs.
 
 use std::f64::consts::{PI, SQRT_2};
 

@@ -5,7 +5,7 @@
 //! On Hⁿ: ∫ e^{−κX₀} dvol = 2(2π/κ)^{(n−1)/2} K_{(n−1)/2}(κ), E X₀ = K_{(n+1)/2}/K_{(n−1)/2}.
 //! **Source.** docs/math §3.1, §5; mardia2000directional. **Conventions.** Densities are w.r.t. area and volume.
 //! **Error.** A few rounding errors, also of KL where it is small and where κ is large. **Checked by**
-//! tests/energy_facts.rs (F42, F46), tests/special.rs.
+//! tests/theory/energy_facts.rs (F42, F46), tests/theory/special.rs.
 
 use super::bessel::{
     bessel_i_ratio, bessel_i_ratio_complement, bessel_i_ratio_slope, bessel_k_ratio, log_bessel_i_scaled, log_bessel_k,

@@ -4,7 +4,7 @@
 //! I_v(x) = e^η/√(2πp) · S(x), K_v(x) = √(π/2p) e^{−η} · S₋(x), S = Σ_k u_k(v²/p²)/pᵏ, S₋ = Σ_k (−1)ᵏ u_k(v²/p²)/pᵏ.
 //! **Source.** DLMF 10.41.3–10.41.9, with U_k(t) = tᵏ u_k(t²), which leaves no singularity at v = 0: there it is
 //! Hankel's expansion. **Conventions.** v ≥ 0, x > 0. **Error.** Below 2·10⁻¹⁶ relatively from p = [`FAR`] on.
-//! **Checked by** tests/special.rs.
+//! **Checked by** tests/theory/special.rs.
 
 use std::sync::LazyLock;
 

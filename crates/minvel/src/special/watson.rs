@@ -4,7 +4,7 @@
 //! function; under the density ∝ e^{κu²}, E(1−u²) = (m−1)/m · M(½, m/2+1, κ)/M(½, m/2, κ).
 //! **Source.** mardia2000directional, section 9.4; DLMF 13.2.2 (series) and 13.7.1 (far out). **Conventions.** κ ≥ 0.
 //! **Error.** A few rounding errors: the series has positive terms only, the expansion is used where its smallest term is
-//! below e⁻⁵⁰. **Checked by** tests/special.rs.
+//! below e⁻⁵⁰. **Checked by** tests/theory/special.rs.
 
 use super::gamma::log_gamma;
 

@@ -373,7 +373,7 @@ impl Case {
                         scale = n as f64 * width.ln();
                     }
                     Kind::Uniform => {}
-                    Kind::Natural { .. } => unreachable!("tests/few.rs has these"),
+                    Kind::Natural { .. } => unreachable!("tests/densities/few.rs has these"),
                 }
                 let log = if with_jacobian { log } else { 0.0 };
                 let gauss = -0.5 * quadratic * stretch * stretch - scale - 0.5 * n as f64 * TAU.ln();

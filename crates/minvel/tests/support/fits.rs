@@ -1,4 +1,4 @@
-//! FitSettings of fits, changed by name.
+//! Settings of fits, changed by name.
 
 use minvel::fit::FitSettings;
 use serde_json::Value;

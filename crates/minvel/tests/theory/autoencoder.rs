@@ -1,8 +1,8 @@
 //! Auto-encoders: sizes, laws of codes, what each step changes and in which order, and ways to look at a model.
 
 use minvel::autoencoder::{
-    Autoencoder, AutoencoderLearning, AutoencoderSettings, Code, Decoder, Encoder, Likelihood, Match, Matched,
-    Posterior, Views, initialise,
+    Autoencoder, AutoencoderLearning, AutoencoderSettings, Code, Decoder, Encoder, FlowKind, Likelihood,
+    LikelihoodKind, Match, MatchKind, Matched, Posterior, PosteriorKind, Views, initialise,
 };
 use minvel::energy::von_mises_fisher::Reparameterisation;
 use minvel::energy::{Energy, Mlp};
@@ -38,23 +38,23 @@ const KINDS: [(&str, &str, &str); 9] = [
 
 fn settings(kind: &str, posterior: &str, latent: &str) -> AutoencoderSettings {
     AutoencoderSettings {
-        latent: latent.into(),
-        posterior: posterior.into(),
-        likelihood: "bernoulli".into(),
+        latent: latent.parse().unwrap(),
+        posterior: posterior.parse().unwrap(),
+        likelihood: "bernoulli".parse().unwrap(),
         deviation: 1.0,
-        network: "dense".into(),
+        network: "dense".parse().unwrap(),
         filters: vec![],
         hidden: vec![256, 256],
-        activation: "tanh".into(),
+        activation: Activation::Tanh,
         rate: 1e-3,
         batch: 128,
         iterations: 1,
         matching: Matched {
-            kind: kind.into(),
+            kind: kind.parse().unwrap(),
             weight: 1.0,
             step: 1e-3,
             penalty: 1e-4,
-            flow: "chart".into(),
+            flow: "chart".parse().unwrap(),
             spectral: false,
         },
         official: false,
@@ -176,7 +176,7 @@ fn before_softplus(y: f64) -> f64 {
 /// An encoder that says the same of every image: weights 0, the heads' biases given.
 fn constant_encoder(latent: &str, heads: [&[f64]; 2], gradient: Reparameterisation) -> (Encoder, State<f64>) {
     let latent = manifold::parse(latent).unwrap();
-    let posterior = match Posterior::parse("explicit", &*latent).unwrap() {
+    let posterior = match PosteriorKind::Explicit.on(&*latent).unwrap() {
         Posterior::VonMisesFisher { .. } => Posterior::VonMisesFisher { gradient },
         other => other,
     };
@@ -255,10 +255,10 @@ fn a_von_mises_fisher_posterior_has_the_density_and_the_divergence_of_its_law() 
 #[test]
 fn codes_lie_on_their_manifold_and_vary_where_they_should() {
     for latent in LATENTS {
-        for posterior in ["point", "implicit"] {
+        for posterior in [PosteriorKind::Point, PosteriorKind::Implicit] {
             let latent = manifold::parse(latent).unwrap();
             let m = latent.ambient();
-            let posterior = Posterior::parse(posterior, &*latent).unwrap();
+            let posterior = posterior.on(&*latent).unwrap();
             let encoder = Encoder::dense(latent.clone(), posterior, PIXELS, &[6, 4], Activation::Tanh);
             let mut state = State::new(1);
             initialise(&encoder.parameters(), &mut state, 3);
@@ -585,19 +585,15 @@ fn samples_are_decoded_codes_of_the_prior() {
 #[test]
 fn settings_that_do_not_go_together_are_refused_by_name() {
     type Change = fn(&mut AutoencoderSettings);
-    let cases: [(&str, Change); 14] = [
-        ("latent", |s| s.latent = "sphere".into()),
-        ("posterior", |s| s.posterior = "exact".into()),
-        ("posterior", |s| (s.posterior, s.latent) = ("explicit".into(), "torus:2".into())),
-        ("likelihood", |s| s.likelihood = "poisson".into()),
-        ("deviation", |s| (s.likelihood, s.deviation) = ("gaussian".into(), 0.0)),
-        ("activation", |s| s.activation = "step".into()),
+    let cases: [(&str, Change); 10] = [
+        ("posterior", |s| (s.posterior, s.latent) = (PosteriorKind::Explicit, "torus:2".parse().unwrap())),
+        ("deviation", |s| (s.likelihood, s.deviation) = (LikelihoodKind::Gaussian, 0.0)),
         ("hidden", |s| s.hidden = vec![]),
         ("rate", |s| s.rate = f64::NAN),
         ("batch", |s| s.batch = 0),
         ("iterations", |s| s.iterations = 0),
-        ("matching.kind", |s| s.matching.kind = "divergence".into()),
-        ("matching.kind", |s| s.posterior = "point".into()),
+        ("matching.kind", |s| s.matching.kind = MatchKind::Divergence),
+        ("matching.kind", |s| s.posterior = PosteriorKind::Point),
         ("matching.step", |s| s.matching.step = f64::NAN),
         ("matching.penalty", |s| s.matching.penalty = -1.0),
     ];
@@ -610,11 +606,34 @@ fn settings_that_do_not_go_together_are_refused_by_name() {
     }
     let spos = |kind: &str, posterior: &str, latent: &str| {
         let mut settings = settings(kind, posterior, latent);
-        settings.matching.flow = "spos".into();
+        settings.matching.flow = FlowKind::Spos;
         settings.learning([1, PIXELS, 1])
     };
     assert!(spos("velocity", "point", "euclidean:2").is_ok());
     for (kind, posterior, latent) in [("velocity", "point", "sphere:2"), ("conditional", "implicit", "euclidean:2")] {
         assert!(spos(kind, posterior, latent).unwrap_err().to_string().contains("`matching.flow`"));
+    }
+}
+
+#[test]
+fn words_that_settings_do_not_know_are_refused_with_those_they_know() {
+    let known = serde_json::to_value(settings("conditional", "implicit", "sphere:2")).unwrap();
+    assert_eq!(
+        serde_json::from_value::<AutoencoderSettings>(known.clone()).unwrap(),
+        settings("conditional", "implicit", "sphere:2")
+    );
+    for (key, word, expected) in [
+        ("/latent", "sphere", "needs its dimension, as in sphere:2"),
+        ("/posterior", "exact", "`point`, `implicit`, `explicit`"),
+        ("/likelihood", "poisson", "`bernoulli`, `gaussian`, `dequantised`"),
+        ("/network", "recurrent", "`dense` or `convolutional`"),
+        ("/activation", "step", "`tanh`, `silu`, `softplus`, `elu`, `relu`, `sin`"),
+        ("/matching/kind", "magic", "`divergence`, `conditional`, `velocity`, `adversarial`, `discrepancy`"),
+        ("/matching/flow", "river", "`chart`, `geodesic`, `spos`"),
+    ] {
+        let mut wrong = known.clone();
+        *wrong.pointer_mut(key).unwrap() = word.into();
+        let why = serde_json::from_value::<AutoencoderSettings>(wrong).unwrap_err().to_string();
+        assert!(why.contains(&format!("`{word}`")) && why.contains(expected), "{key}: {why}");
     }
 }

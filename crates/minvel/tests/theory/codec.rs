@@ -1,23 +1,25 @@
 //! A trained auto-encoder in use: rows do not see each other, replicas do not see each other, and a file gives back the model.
 
-use minvel::autoencoder::{AutoencoderSettings, Codec, Matched, ModelCard, Reading, Views};
+use minvel::autoencoder::{AutoencoderSettings, Codec, FlowKind, Matched, ModelCard, Reading, Views};
+use minvel::network::Activation;
 use minvel::train::{Checkpoint, Context};
 use minvel_engine::State;
 
 const IMAGE: [usize; 3] = [4, 4, 1];
 
 fn card(posterior: &str, kind: &str, likelihood: &str) -> ModelCard {
-    let (flow, latent) = ("chart".into(), "sphere:3".into());
-    let matching = Matched { kind: kind.into(), weight: 1.0, step: 1e-3, penalty: 1e-4, flow, spectral: false };
+    let (flow, latent) = (FlowKind::Chart, "sphere:3".parse().unwrap());
+    let matching =
+        Matched { kind: kind.parse().unwrap(), weight: 1.0, step: 1e-3, penalty: 1e-4, flow, spectral: false };
     let settings = AutoencoderSettings {
         latent,
-        posterior: posterior.into(),
-        likelihood: likelihood.into(),
+        posterior: posterior.parse().unwrap(),
+        likelihood: likelihood.parse().unwrap(),
         deviation: 0.3,
-        network: "dense".into(),
+        network: "dense".parse().unwrap(),
         filters: vec![],
         hidden: vec![7],
-        activation: "tanh".into(),
+        activation: Activation::Tanh,
         rate: 1e-3,
         batch: 4,
         iterations: 2,
@@ -104,8 +106,7 @@ fn a_file_gives_back_the_model_and_a_broken_one_says_so() {
     for (change, words) in [
         ((|card: &mut ModelCard| card.image = [8, 8, 1]) as fn(&mut ModelCard), "damaged"),
         (|card| card.image = [0, 4, 1], "damaged"),
-        (|card| card.settings.latent = "sphere:4".into(), "damaged"),
-        (|card| card.settings.network = "magic".into(), "magic"),
+        (|card| card.settings.latent = "sphere:4".parse().unwrap(), "damaged"),
     ] {
         let mut wrong = card.clone();
         change(&mut wrong);
@@ -113,5 +114,11 @@ fn a_file_gives_back_the_model_and_a_broken_one_says_so() {
         let why = Codec::read(&path, 0).unwrap_err().to_string();
         assert!(why.contains(words) && why.contains("minvel-codec"), "{why}");
     }
+    // A kind of network that this version does not know.
+    let mut unknown = serde_json::to_value(&card).unwrap();
+    unknown["settings"]["network"] = "magic".into();
+    Checkpoint::new(state.clone(), 2, "a test", &unknown).write(&path).unwrap();
+    let why = Codec::read(&path, 0).unwrap_err().to_string();
+    assert!(why.contains("`magic`, expected `dense` or `convolutional`") && why.contains("minvel-codec"), "{why}");
     std::fs::remove_file(&path).unwrap();
 }

@@ -2,7 +2,7 @@
 //!
 //! **Statement.** Pixels, drawn black or white by their intensity or as they are, are shown as three equal channels. **Source.**
 //! docs/math §4.7 (binarised digits). **Conventions.** As [`FeatureMap`]. **Error.** That of what is drawn. **Checked by**
-//! tests/fid.rs.
+//! tests/lab/fid.rs.
 
 use super::FeatureMap;
 use minvel_engine::{Expr, Shape, State};

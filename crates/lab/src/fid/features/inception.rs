@@ -8,14 +8,18 @@
 //! turned from channels first, when they are read. Averages come after
 //! the 1 × 1 convolution that follows them elsewhere: both are linear and touch different axes, and so there is less to
 //! average. **Error.** Rounding: 10⁻⁵ of PyTorch's features; weights rounded to f16 shift features by 0.25 %.
-//! **Checked by** tests/inception.rs and tests/real_data/inception.rs, against bench/inception_reference.py.
+//! **Checked by** tests/lab/inception.rs and tests/real_data/inception.rs, against bench/inception_reference.py.
 
 mod layers;
 mod pytorch;
 mod resize;
 
 use super::FeatureMap;
-use crate::data::{Picture, catalogue, hexadecimal, torch};
+use crate::bytes::hexadecimal;
+use crate::catalogue;
+use crate::fid::torch;
+use crate::image::Picture;
+use half::f16;
 use layers::{Layer, layers};
 use minvel::train::check_header;
 use minvel::{Error, file};
@@ -106,9 +110,7 @@ fn folded(tensors: &SafeTensors, layer: &Layer) -> Result<(Vec<f32>, Vec<f32>), 
 fn numbers(tensor: &TensorView) -> Option<Vec<f32>> {
     let bytes = tensor.data();
     match tensor.dtype() {
-        Dtype::F16 => {
-            Some(bytes.as_chunks().0.iter().map(|b| crate::data::half(u16::from_le_bytes(*b)) as f32).collect())
-        }
+        Dtype::F16 => Some(bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect()),
         Dtype::F32 => Some(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()),
         _ => None,
     }

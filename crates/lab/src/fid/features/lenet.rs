@@ -7,10 +7,11 @@
 //! the maximum, which is the same and less work. Weights are kept with channels first, `[out, in·5·5]` and, of the first
 //! dense layer, `[64·7·7, 512]`, as files have them. Epochs are shuffled; the rate falls with whole steps of an epoch.
 //! **Error.** The paper's own weights are not known: distances compare with its numbers in order and ratio only.
-//! **Checked by** tests/lenet.rs, tests/real_data/digits.rs.
+//! **Checked by** tests/lab/lenet.rs, tests/real_data/digits.rs.
 
 use super::FeatureMap;
-use crate::data::{Images, Labelled, catalogue};
+use crate::catalogue;
+use crate::image::{Images, Labelled};
 use minvel::Error;
 use minvel::network::Parameter;
 use minvel::train::{Checkpoint, Context, Scalar, Trainer};
@@ -245,7 +246,7 @@ fn error_share(weights: &State<f32>, set: &Labelled, options: &Options) -> Resul
 fn digest(weights: &State<f32>) -> String {
     let mut hash = Sha256::new();
     parameters().iter().for_each(|p| hash.update(f32::bytes(weights.get(&p.name).expect("weights are whole"))));
-    crate::data::hexadecimal(&hash.finalize())
+    crate::bytes::hexadecimal(&hash.finalize())
 }
 
 impl FeatureMap for Lenet {

@@ -1,7 +1,7 @@
 //! Thumbnails: what an image is when looked at from far away.
 //!
 //! **Statement.** Means of the intensities over 4 × 4 equal parts of each channel, channel after channel. **Conventions.** No weights, so that it is
-//! always there: for trying things out, not for judging them. **Error.** Rounding. **Checked by** tests/experiment_cifar.rs.
+//! always there: for trying things out, not for judging them. **Error.** Rounding. **Checked by** tests/lab/experiment_cifar.rs.
 
 use super::FeatureMap;
 use minvel_engine::{Expr, State};

@@ -1,7 +1,7 @@
 //! Axes are drawn at both of their ends, on the circle or sphere that covers them.
 
 use super::{FigureStyle, LogDensity, figures};
-use crate::report::Figure;
+use crate::plot::Figure;
 use minvel::manifold::Sphere;
 use std::f64::consts::LN_2;
 

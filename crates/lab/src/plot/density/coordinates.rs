@@ -1,6 +1,6 @@
 //! Coordinates that people read: degrees for angles, latitude and longitude, rotation vectors.
 //!
-//! **Checked by** tests/plot_density.rs.
+//! **Checked by** tests/lab/plot_density.rs.
 
 use crate::plot::Axis;
 use minvel::manifold::{Manifold, Space};

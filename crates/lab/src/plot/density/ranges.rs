@@ -1,6 +1,6 @@
 //! Which numbers a figure shows, and with how many digits it keeps them.
 //!
-//! **Checked by** tests/plot_density.rs.
+//! **Checked by** tests/lab/plot_density.rs.
 
 /// From what lies around all but a thousandth of the probability to the top: below, the colours stay the same.
 pub(super) fn range(logs: &[f64], weight: impl Fn(usize) -> f64) -> [f64; 2] {

@@ -7,7 +7,7 @@
 //! **Conventions.** u = 0 where the volume is infinite. Repeats of a point are left out with it. The widest kernel is wider
 //! than the points lie apart, the narrowest about as wide as near neighbours do, so that there are no needles.
 //! **Error.** On smooth laws a single best width is better by about 0.01 nats; where widths vary, stacking is better by far
-//! (`minvel reproduce small`). **Checked by** tests/few.rs.
+//! (`minvel reproduce small`). **Checked by** tests/densities/few.rs.
 
 use super::LocalFit;
 use super::kernels::{Family, Kind, LocalKernels};

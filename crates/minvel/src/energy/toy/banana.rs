@@ -2,7 +2,7 @@
 //!
 //! **Statement.** x₀ ~ N(0, σ²), x₁ = n + b(x₀² − σ²): E = x₀²/2σ² + r²/2, r = x₁ − b(x₀² − σ²), Z = 2πσ,
 //! I(p) = 1/σ² + 4b²σ² + 1. **Source.** docs/math §4.1; wenliang2018dkef. **Conventions.** b = 0.2 and σ = 2.
-//! **Error.** None. **Checked by** tests/energy_laws.rs, tests/energy_facts.rs (F17).
+//! **Error.** None. **Checked by** tests/theory/energy_laws.rs, tests/theory/energy_facts.rs (F17).
 
 use super::super::Energy;
 use minvel_engine::{Draw, Expr, Graph, concat};

@@ -3,7 +3,7 @@
 //! **Statement.** x₀ ~ U(−h, h), x₁ = A cos ωx₀ + n: E = ½(x₁ − A cos ωx₀)² for |x₀| ≤ h, else ∞; Z = 2h√2π.
 //! **Source.** docs/math §4.1, §4.3; wenliang2018dkef. **Conventions.** A = 3, ω = 2, h = 4. **Error.** The density jumps
 //! at ±h, where integration by parts leaves a term: I(p) is infinite and J has no lower bound. Use it to compare
-//! estimators only. **Checked by** tests/energy_laws.rs.
+//! estimators only. **Checked by** tests/theory/energy_laws.rs.
 
 use super::super::Energy;
 use minvel_engine::{Draw, Expr, Graph, concat};

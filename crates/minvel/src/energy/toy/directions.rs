@@ -4,7 +4,7 @@
 //! P16.
 //! **Conventions.** Unit vectors; mean directions are brought to length 1. **Error.** Constants are right in all
 //! digits.
-//! **Checked by** tests/energy_facts.rs (F41, §4.4, §4.5, by quadrature).
+//! **Checked by** tests/theory/energy_facts.rs (F41, §4.4, §4.5, by quadrature).
 
 use super::super::VonMisesFisher;
 

@@ -4,7 +4,7 @@
 //! E = x₀²/8 + Σ_i (x_i²/2v + ½ log v), Z = 2(2π)^{d/2}. With P = Φ(½ log 10):
 //! I(p) = ¼ + (d−1)(P/2 + e²Φ(½(log 10 + 4)) + (1−P)/10).
 //! **Source.** docs/math §4.1; wenliang2018dkef. **Conventions.** 4 is a variance, as their deviation is 2. **Error.** E
-//! has a kink at x₀ = −log 10. **Checked by** tests/energy_laws.rs.
+//! has a kink at x₀ = −log 10. **Checked by** tests/theory/energy_laws.rs.
 
 use super::super::Energy;
 use crate::special::normal_cdf;

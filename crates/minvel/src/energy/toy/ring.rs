@@ -4,7 +4,7 @@
 //! s²)]/2πr.
 //! **Source.** docs/math §4.1; wenliang2018dkef, whose density divides by r_k instead of r. **Conventions.** A negative
 //! radius (probability 3·10⁻⁷ at r_k = 1) is a point on the other side. **Error.** p ~ 1/r at the origin, so that I(p)
-//! is infinite there, although the mass is not to be seen. **Checked by** tests/energy_laws.rs.
+//! is infinite there, although the mass is not to be seen. **Checked by** tests/theory/energy_laws.rs.
 
 use super::super::{Energy, draw};
 use minvel_engine::{Draw, Expr, Graph, concat};

@@ -4,7 +4,7 @@
 //! coordinate: p(x) = (1/k) Σ_j ∫₀¹ N(x; c_j(a), (0.5a + 0.1)²I) da. **Source.** docs/math §4.1; wenliang2018dkef.
 //! **Conventions.** Angles turn counter-clockwise.
 //! **Error.** The integral is taken by 64 Gauss–Legendre nodes for each arm, to rounding: neighbouring nodes are less
-//! than 0.7 deviations apart. **Checked by** tests/energy_laws.rs.
+//! than 0.7 deviations apart. **Checked by** tests/theory/energy_laws.rs.
 
 use super::super::Energy;
 use crate::manifold::quadrature;

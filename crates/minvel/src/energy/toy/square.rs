@@ -2,7 +2,7 @@
 //!
 //! **Statement.** E = 0 for |x_i| ≤ h, else ∞; Z = (2h)ᵈ. **Source.** docs/math §4.1; wenliang2018dkef.
 //! **Conventions.** The walls belong to it.
-//! **Error.** The density jumps at the walls: I(p) is infinite. **Checked by** tests/energy_laws.rs.
+//! **Error.** The density jumps at the walls: I(p) is infinite. **Checked by** tests/theory/energy_laws.rs.
 
 use super::super::Energy;
 use minvel_engine::{Draw, Expr, Graph};

@@ -8,7 +8,7 @@
 //! logarithm of its sum, and D(1) that of Stirling's series, so that log M_ν(0) = 0 exactly). **Conventions.** κ > 0;
 //! below 10⁻⁶ it counts as 10⁻⁶. **Error.** Every difference is taken before it cancels. For m from 2 to 1000 and κ from
 //! 10⁻³ to 10⁴, relatively: in f64 6·10⁻⁷ of KL, 4·10⁻⁸ of κA′, 8·10⁻⁹ of 1 − A, by truncation; in f32 10⁻⁵ of each.
-//! **Checked by** tests/vmf_gradients.rs (against [`crate::special`]).
+//! **Checked by** tests/theory/vmf_gradients.rs (against [`crate::special`]).
 
 use minvel_engine::Expr;
 

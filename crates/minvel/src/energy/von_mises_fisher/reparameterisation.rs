@@ -8,7 +8,7 @@
 //! **Conventions.** Random numbers are held fixed in the gradient in μ, θ in that in κ.
 //! **Error.** No bias beyond that of the rule, which is below 10⁻⁶ relatively in f64 and 3·10⁻⁵ in f32, for m from 2 to
 //! 1000, κ from 10⁻³ to 10⁴ and θ where the density is above e^{−20} of its largest value.
-//! **Checked by** tests/vmf_gradients.rs.
+//! **Checked by** tests/theory/vmf_gradients.rs.
 
 use super::{Resultant, Wood};
 use crate::energy::draw;

@@ -4,7 +4,7 @@
 //! exp((m−1)(log(1+δ) − δ)), δ = (1−b)(e − ½)/(1 − (1−b)e); then z = wμ + √(1−w²)v, v uniform across μ.
 //! **Source.** docs/math §5; wood1994, ulrich1984. **Conventions.** w = μ·z; 1 − w is what is computed.
 //! **Error.** m = 3 by its inverse distribution function; else the 10⁻⁹ of [`draw`]. **Checked by**
-//! tests/energy_facts.rs (F43–F45).
+//! tests/theory/energy_facts.rs (F43–F45).
 
 use super::super::draw;
 use crate::special::{log_gamma, log_mean_exp, log_sphere_area};

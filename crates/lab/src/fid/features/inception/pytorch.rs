@@ -3,10 +3,10 @@
 //! **Statement.** γ·(w∗x − μ)/√(σ² + ε) + β = ((γw)∗x − γμ)/√(σ² + ε) + β, so that γ, which is 1 in FID's network, goes into weights and
 //! means. **Source.** The names are torchvision's: a block `Mixed_5b` has layers `branch5x5_1`, …, and each layer `conv.weight`,
 //! `bn.weight` (γ), `bn.bias` (β), `bn.running_mean` (μ) and `bn.running_var` (σ²). The classifier `fc` is left out.
-//! **Checked by** tests/data_torch.rs.
+//! **Checked by** tests/lab/data_torch.rs.
 
 use super::layers::{Layer, layers};
-use crate::data::torch::StateDict;
+use crate::fid::torch::StateDict;
 use safetensors::tensor::{Dtype, TensorView};
 
 const STEM: [&str; 5] = ["Conv2d_1a_3x3", "Conv2d_2a_3x3", "Conv2d_2b_3x3", "Conv2d_3b_1x1", "Conv2d_4a_3x3"];

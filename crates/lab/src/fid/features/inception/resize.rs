@@ -4,7 +4,7 @@
 //! **Conventions.** No antialiasing: as PyTorch's `interpolate(align_corners=False)`. **Checked by**
 //! tests/real_data/inception.rs.
 
-use crate::data::Picture;
+use crate::image::Picture;
 use minvel_engine::Expr;
 
 /// Where a new entry stands: the old one before it, the one after it, and the share of the latter.

@@ -1,0 +1,8 @@
+//! Surveys of `minvel fit`: public data sets, known densities found again, and few rows.
+
+pub(crate) mod earth;
+pub(crate) mod integrals;
+mod laws;
+mod recipe;
+pub(crate) mod recovery;
+pub(crate) mod small;

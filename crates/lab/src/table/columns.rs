@@ -1,0 +1,259 @@
+//! What a file holds: named columns of numbers and text.
+//!
+//! The format is told by the first bytes, not by the name: Parquet, NPY, NPZ, gzip of text or NPY, else text.
+
+use super::{Input, npy, text};
+use crate::bytes::{Hashing, unpacked, unreadable};
+use minvel::Error;
+use minvel::limits::{Bounded, Meter};
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+
+/// The most columns a table may have.
+pub const MOST_COLUMNS: usize = 1 << 16;
+
+/// How a file is to be read, where its contents do not say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableOptions {
+    /// What separates fields of a text file: found from its first lines if not given; a space means any white space.
+    pub delimiter: Option<char>,
+    /// Whether the first line of a text file holds names: found from its contents if not given.
+    pub header: Option<bool>,
+    /// Which array of an NPZ file.
+    pub array: Option<String>,
+}
+
+/// A column: a number for each row, and the text of those cells that hold no finite number.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column {
+    /// Its name; empty if it has none.
+    pub name: String,
+    /// One number for each row; NaN where the cell holds none.
+    pub values: Vec<f64>,
+    /// Rows whose cell is not a finite number, in order, with what stands there instead (text, `nan`, or nothing).
+    pub odd: Vec<(usize, String)>,
+}
+
+impl Column {
+    /// A column of numbers.
+    pub fn numbers(name: impl Into<String>, values: Vec<f64>) -> Self {
+        let odd = values.iter().enumerate().filter(|(_, v)| !v.is_finite()).map(|(i, v)| (i, v.to_string())).collect();
+        Column { name: name.into(), values, odd }
+    }
+
+    /// An empty column.
+    pub fn named(name: impl Into<String>) -> Self {
+        Column { name: name.into(), ..Column::default() }
+    }
+
+    /// Adds a cell of text, a number if it reads as one.
+    pub fn push_text(&mut self, cell: &str) {
+        match cell.trim().parse::<f64>() {
+            Ok(value) => self.push_number(value, || cell.trim().to_string()),
+            Err(_) => self.push_odd(cell.to_string()),
+        }
+    }
+
+    /// Adds a number, with its text in case it is not finite.
+    pub fn push_number(&mut self, value: f64, text: impl FnOnce() -> String) {
+        if !value.is_finite() {
+            self.odd.push((self.values.len(), text()));
+        }
+        self.values.push(value);
+    }
+
+    /// Adds a cell that holds no number.
+    pub fn push_odd(&mut self, cell: String) {
+        self.odd.push((self.values.len(), cell));
+        self.values.push(f64::NAN);
+    }
+
+    /// Memory of the last cell.
+    pub(super) fn last_cell(&self) -> u64 {
+        let odd = self.odd.last().filter(|(row, _)| row + 1 == self.values.len());
+        // a number; of an odd cell also its row, its text and what the allocator adds
+        8 + odd.map_or(0, |(_, text)| 48 + text.len() as u64)
+    }
+
+    /// Whether most cells hold numbers.
+    pub fn is_numeric(&self) -> bool {
+        2 * self.odd.len() < self.values.len()
+    }
+
+    /// A cell as text; numbers with the fewest digits that give them back.
+    pub fn text(&self, row: usize) -> String {
+        match self.odd.binary_search_by_key(&row, |(i, _)| *i) {
+            Ok(at) => self.odd[at].1.clone(),
+            Err(_) => self.values[row].to_string(),
+        }
+    }
+
+    /// The least and the largest number.
+    pub fn range(&self) -> (f64, f64) {
+        self.values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)))
+    }
+}
+
+/// Whether a cell says that there is no number.
+fn is_missing(cell: &str) -> bool {
+    let cell = cell.trim();
+    cell.is_empty() || ["na", "n/a", "nan", "null", "none"].iter().any(|word| cell.eq_ignore_ascii_case(word))
+}
+
+/// The contents of a file of rows and columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Which file.
+    pub path: PathBuf,
+    /// Its columns, all of one length.
+    pub columns: Vec<Column>,
+    /// The line each row begins on, from 1; empty for formats without lines.
+    pub lines: Vec<usize>,
+    /// SHA-256 of the file's bytes, in hexadecimal.
+    pub sha256: String,
+    /// What separates the fields of a text file.
+    pub delimiter: Option<char>,
+    /// What stands before decimals in a text file: a point or a comma.
+    pub decimal: char,
+}
+
+impl Table {
+    /// Reads a file.
+    pub fn read(input: impl Into<Input>, options: &TableOptions) -> Result<Table, Error> {
+        let input = input.into();
+        let path = input.path();
+        let mut bytes = Hashing::new(Bounded::new(input.open()?));
+        let magic = peek(&mut bytes, path)?;
+        let table = match magic.as_slice() {
+            [b'P', b'A', b'R', b'1', ..] => read_parquet(input.on_disk()?)?,
+            [b'P', b'K', 3 | 5, 4 | 6, ..] => npy::read_npz(input.on_disk()?, options.array.as_deref())?,
+            [0x1f, 0x8b, ..] => {
+                let mut inside = unpacked(&mut bytes);
+                let magic = peek(&mut inside, path)?;
+                stream(path, &mut inside, &magic, options)?
+            }
+            _ => stream(path, &mut bytes, &magic, options)?,
+        };
+        io::copy(&mut bytes, &mut io::sink()).map_err(|e| unreadable(path, e))?;
+        Ok(Table { sha256: bytes.finish(), ..table })
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |c| c.values.len())
+    }
+
+    /// Where a row stands: `line 17`, or `row 17` in formats without lines.
+    pub fn place(&self, row: usize) -> String {
+        match self.lines.get(row) {
+            Some(line) => format!("line {line}"),
+            None => format!("row {}", row + 1),
+        }
+    }
+
+    /// A column for messages: its number from 1, and its name.
+    pub fn label(&self, column: usize) -> String {
+        match self.columns[column].name.as_str() {
+            "" => format!("column {}", column + 1),
+            name => format!("column {} (`{name}`)", column + 1),
+        }
+    }
+
+    /// A column's name, or its number from 1 where it has none.
+    pub fn short_name(&self, column: usize) -> String {
+        match self.columns[column].name.as_str() {
+            "" => (column + 1).to_string(),
+            name => name.to_string(),
+        }
+    }
+
+    /// The rows in which no number of these columns is missing, and the table of them.
+    pub(super) fn complete(&self, of: &[usize]) -> (Vec<usize>, Table) {
+        let mut whole = vec![true; self.rows()];
+        for (row, _) in of.iter().flat_map(|&c| &self.columns[c].odd).filter(|(_, text)| is_missing(text)) {
+            whole[*row] = false;
+        }
+        let rows: Vec<usize> = (0..self.rows()).filter(|row| whole[*row]).collect();
+        let pick = |column: &Column| {
+            let mut few = Column::named(column.name.clone());
+            rows.iter().for_each(|&row| few.push_number(column.values[row], || column.text(row)));
+            few
+        };
+        let columns = self.columns.iter().map(pick).collect();
+        let lines = rows.iter().filter_map(|&row| self.lines.get(row).copied()).collect();
+        let rest = (self.path.clone(), self.sha256.clone());
+        let table = Table { path: rest.0, columns, lines, sha256: rest.1, ..*self };
+        (rows, table)
+    }
+
+    /// The index of a column given by its name, or by its number from 1.
+    pub fn find(&self, wanted: &str) -> Result<usize, Error> {
+        let named = |same: fn(&str, &str) -> bool| -> Vec<usize> {
+            (0..self.columns.len()).filter(|&c| same(self.columns[c].name.trim(), wanted.trim())).collect()
+        };
+        let only = |hits: Vec<usize>| if let [hit] = hits[..] { Some(hit) } else { None };
+        let number =
+            || wanted.trim().parse().ok().filter(|n| (1..=self.columns.len()).contains(n)).map(|n: usize| n - 1);
+        let found = only(named(|a, b| a == b)).or_else(|| only(named(str::eq_ignore_ascii_case))).or_else(number);
+        found.ok_or_else(|| {
+            let what = match &named(str::eq_ignore_ascii_case)[..] {
+                [] => format!("there is no column `{wanted}`; the file has {}", self.describe_columns()),
+                hits => {
+                    let numbers: Vec<String> = hits.iter().map(|c| (c + 1).to_string()).collect();
+                    format!("columns {} are called `{wanted}`: choose one by its number", numbers.join(" and "))
+                }
+            };
+            Error::content(&self.path, what)
+        })
+    }
+
+    /// What columns there are, in words.
+    pub fn describe_columns(&self) -> String {
+        let count = self.columns.len();
+        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).take(24).collect();
+        match (names.iter().all(|n| n.is_empty()), count) {
+            (true, 1) => "1 column without a name (its number is 1)".to_string(),
+            (true, _) => format!("{count} columns without names (give numbers from 1 to {count})"),
+            (false, 1) => format!("1 column: {}", names[0]),
+            (false, _) => {
+                let more = if count > names.len() { ", …" } else { "" };
+                format!("{count} columns: {}{more}", names.join(", "))
+            }
+        }
+    }
+}
+
+/// Text or NPY, from a stream.
+fn stream(path: &Path, bytes: &mut dyn BufRead, magic: &[u8], options: &TableOptions) -> Result<Table, Error> {
+    match magic {
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
+            let columns = npy::read(bytes, "", &mut Meter::new()).map_err(|why| why.of(path))?;
+            Ok(plain(path, columns))
+        }
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            Err(Error::content(path, "is text in UTF-16: save it as UTF-8, which most programs call plain CSV"))
+        }
+        _ => text::read(path, bytes, options),
+    }
+}
+
+/// A table without lines; its hash comes later.
+pub(super) fn plain(path: &Path, columns: Vec<Column>) -> Table {
+    Table { path: path.to_path_buf(), columns, lines: vec![], sha256: String::new(), delimiter: None, decimal: '.' }
+}
+
+#[cfg(feature = "parquet")]
+fn read_parquet(path: &Path) -> Result<Table, Error> {
+    super::parquet::read(path)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn read_parquet(path: &Path) -> Result<Table, Error> {
+    Err(Error::content(path, "is a Parquet file, which this build of minvel does not read (feature `parquet`)"))
+}
+
+/// The first bytes, left where they are; fewer than 8 only at the end or where the system gives no more.
+fn peek(bytes: &mut impl BufRead, path: &Path) -> Result<Vec<u8>, Error> {
+    let start = bytes.fill_buf().map_err(|e| unreadable(path, e))?;
+    Ok(start[..start.len().min(8)].to_vec())
+}

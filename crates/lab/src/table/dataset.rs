@@ -1,0 +1,253 @@
+//! Data sets: points of a manifold, and where they come from.
+
+use super::Input;
+use super::columns::{Column, Table, TableOptions};
+use super::coordinates::Coordinates;
+use super::guess::guess;
+use super::layout::{Layout, Units};
+use minvel::Error;
+use minvel::fit::{Split, distinct_indices, distinct_rows};
+use minvel::manifold::Manifold;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The fewest rows a model is fitted to.
+pub const LEAST_ROWS: usize = 5;
+
+/// Lengths further than this from 1 are worth a sentence.
+const WORTH_SAYING: f64 = 1e-6;
+
+/// What the user says about a file; the rest is guessed or refused.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Name of the manifold, as `sphere:2`.
+    pub manifold: Option<String>,
+    /// Names of columns, or their numbers from 1.
+    pub columns: Option<Vec<String>>,
+    /// One layout for each factor of the manifold.
+    pub layout: Option<Vec<Layout>>,
+    /// The unit of angles.
+    pub units: Option<Units>,
+    /// Numbers after which the angles of circles and tori repeat: one for all, or one for each.
+    pub periods: Option<Vec<f64>>,
+    /// Whether directions are those of axes: x and −x are the same.
+    pub axial: Option<bool>,
+    /// New names of columns: name, and which column it is for.
+    pub names: Vec<(String, String)>,
+    /// Take the units as given, even if the angles look like the other ones.
+    pub trust: bool,
+    /// How to read the file.
+    pub options: TableOptions,
+}
+
+/// Points with their origin.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// Where the points live.
+    pub manifold: Arc<dyn Manifold>,
+    /// Points in the manifold's coordinates, row-major.
+    pub points: Vec<f64>,
+    /// Which columns they were, and in which form.
+    pub coordinates: Coordinates,
+    /// What was guessed and why, in sentences.
+    pub guesses: Vec<String>,
+    /// Names (or numbers) of the columns that are not used.
+    pub unused: Vec<String>,
+    /// Which file.
+    pub source: PathBuf,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// The line of each row, from 1; empty for formats without lines.
+    pub lines: Vec<usize>,
+}
+
+/// Data of a file in which some rows miss numbers.
+#[derive(Clone, Debug)]
+pub struct Complete {
+    /// The other rows.
+    pub data: Dataset,
+    /// Which rows of the file these are.
+    pub rows: Vec<usize>,
+    /// How many rows the file has.
+    pub total: usize,
+}
+
+impl Complete {
+    /// A column for the file from values of the complete rows: empty cells elsewhere.
+    pub fn column(&self, name: &str, values: &[f64]) -> Column {
+        let mut column = Column::named(name);
+        let mut values = self.rows.iter().zip(values).peekable();
+        for row in 0..self.total {
+            match values.next_if(|(at, _)| **at == row) {
+                Some((_, value)) => column.push_number(*value, || value.to_string()),
+                None => column.push_odd(String::new()),
+            }
+        }
+        column
+    }
+}
+
+/// What a report says about a data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Which file, without its folder.
+    pub file: String,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// Rows.
+    pub rows: usize,
+    /// Different points among them.
+    pub distinct_rows: usize,
+    /// Columns, layout, units.
+    pub coordinates: Coordinates,
+    /// What was guessed and why.
+    pub guesses: Vec<String>,
+    /// Columns that are not used.
+    #[serde(default)]
+    pub unused: Vec<String>,
+}
+
+impl Provenance {
+    /// The columns that are not used, for a sentence; of many the first.
+    pub fn unused_columns(&self) -> String {
+        const SHOWN: usize = 12;
+        let shown: Vec<&str> = self.unused.iter().take(SHOWN).map(String::as_str).collect();
+        match self.unused.len().saturating_sub(SHOWN) {
+            0 => shown.join(", "),
+            more => format!("{} and {more} others", shown.join(", ")),
+        }
+    }
+}
+
+impl Dataset {
+    /// Reads data to fit a model to: guesses what the request leaves open, refuses what cannot be fitted.
+    pub fn read(input: impl Into<Input>, request: &Request) -> Result<Dataset, Error> {
+        Dataset::of(Table::read(input, &request.options)?, request)
+    }
+
+    /// The data in a table, to fit a model to.
+    pub fn of(mut table: Table, request: &Request) -> Result<Dataset, Error> {
+        for (name, which) in &request.names {
+            let column = table.find(which)?;
+            table.columns[column].name = name.clone();
+        }
+        let rows = table.rows();
+        if rows < LEAST_ROWS {
+            let what = format!("has {rows} row{}: at least {LEAST_ROWS} are needed", if rows == 1 { "" } else { "s" });
+            return Err(Error::content(&table.path, what));
+        }
+        let found = guess(&table, request)?;
+        for &c in &found.chosen {
+            let (low, high) = table.columns[c].range();
+            if low == high {
+                let what = format!(
+                    "{} is {low} in every row: a density needs points that differ; omit the column and use a manifold \
+                     of lower dimension",
+                    table.label(c)
+                );
+                return Err(Error::content(&table.path, what));
+            }
+        }
+        Dataset::assemble(table, found.coordinates, &found.chosen, found.sentences)
+    }
+
+    /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad. What is doubtful
+    /// about them is said in [`Dataset::guesses`].
+    pub fn read_as(
+        input: impl Into<Input>,
+        coordinates: &Coordinates,
+        options: &TableOptions,
+    ) -> Result<Dataset, Error> {
+        Dataset::of_known(Table::read(input, options)?, coordinates)
+    }
+
+    fn of_known(table: Table, coordinates: &Coordinates) -> Result<Dataset, Error> {
+        if table.rows() == 0 {
+            return Err(Error::content(&table.path, "has no rows"));
+        }
+        let chosen = coordinates.find_in(&table)?;
+        let doubt = coordinates.doubt(&table, &chosen)?;
+        Dataset::assemble(table, coordinates.clone(), &chosen, doubt.into_iter().collect())
+    }
+
+    /// As [`Dataset::read_as`], without rows in which a number is missing (an empty cell, `NA`, `NaN`, …); also which rows
+    /// of the file are left, and how many the file has.
+    pub fn read_complete(
+        input: impl Into<Input>,
+        coordinates: &Coordinates,
+        options: &TableOptions,
+    ) -> Result<Complete, Error> {
+        let table = Table::read(input, options)?;
+        let (total, chosen) = (table.rows(), coordinates.find_in(&table)?);
+        let (rows, table) = table.complete(&chosen);
+        if rows.is_empty() && total > 0 {
+            return Err(Error::content(&table.path, format!("all {total} rows have missing values")));
+        }
+        Ok(Complete { data: Dataset::of_known(table, coordinates)?, rows, total })
+    }
+
+    fn assemble(
+        table: Table,
+        coordinates: Coordinates,
+        chosen: &[usize],
+        mut guesses: Vec<String>,
+    ) -> Result<Dataset, Error> {
+        let read = coordinates.points_of(&table, chosen)?;
+        if read.off > WORTH_SAYING {
+            guesses.push(format!("points were up to {:.1e} off the manifold and were projected onto it", read.off));
+        }
+        let unused = (0..table.columns.len()).filter(|c| !chosen.contains(c)).map(|c| table.short_name(c)).collect();
+        Ok(Dataset {
+            manifold: coordinates.manifold()?,
+            points: read.points,
+            coordinates,
+            guesses,
+            unused,
+            source: table.path,
+            sha256: table.sha256,
+            lines: table.lines,
+        })
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.points.len() / self.manifold.ambient()
+    }
+
+    /// The points of some rows.
+    pub fn select(&self, rows: &[usize]) -> Vec<f64> {
+        let m = self.manifold.ambient();
+        rows.iter().flat_map(|&row| self.points[row * m..(row + 1) * m].iter().copied()).collect()
+    }
+
+    /// How many different points there are.
+    pub fn distinct_rows(&self) -> usize {
+        distinct_rows(&self.points, self.manifold.ambient())
+    }
+
+    /// The same without rows that repeat an earlier one.
+    pub fn without_repeats(&self) -> Dataset {
+        let kept = distinct_indices(&self.points, self.manifold.ambient());
+        let lines = kept.iter().filter_map(|&row| self.lines.get(row).copied()).collect();
+        Dataset { points: self.select(&kept), lines, ..self.clone() }
+    }
+
+    /// 80 % training, 10 % validation, 10 % test.
+    pub fn split(&self, seed: u64) -> Split {
+        Split::new(self.rows(), seed)
+    }
+
+    /// What a report says about it.
+    pub fn provenance(&self) -> Provenance {
+        Provenance {
+            file: self.source.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned()),
+            sha256: self.sha256.clone(),
+            rows: self.rows(),
+            distinct_rows: self.distinct_rows(),
+            coordinates: self.coordinates.clone(),
+            guesses: self.guesses.clone(),
+            unused: self.unused.clone(),
+        }
+    }
+}
