@@ -19,6 +19,7 @@ mod torus;
 
 pub use euclidean::Euclidean;
 pub use hyperbolic::{Hyperbolic, from_hyperboloid, to_hyperboloid};
+pub(crate) use normal::moebius;
 pub use product::Product;
 pub use projective::Projective;
 pub use so3::So3;

@@ -9,7 +9,8 @@
 //! **Error.** None but rounding, and uniform numbers of 46 bits. **Checked by** tests/density.rs (E t against
 //! d log N/dκ, with a twin).
 
-use crate::manifold::{Hyperbolic, Space};
+use crate::manifold::{Hyperbolic, Space, moebius};
+use crate::special::dot;
 use minvel_engine::random::Stream;
 use std::f64::consts::SQRT_2;
 
@@ -17,10 +18,6 @@ use std::f64::consts::SQRT_2;
 pub(super) fn uniform(stream: &mut Stream) -> f64 {
     let coarse = stream.uniform();
     coarse + (stream.uniform() - 0.5) * 2f64.powi(-23)
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 fn scaled_to_one(mut x: Vec<f64>) -> Vec<f64> {
@@ -101,13 +98,11 @@ fn hyperbolic_rise(n: usize, kappa: f64, stream: &mut Stream) -> f64 {
     }
 }
 
-/// c ⊕ y: Möbius addition, the isometry that carries the origin to c.
+/// c ⊕ y, the isometry that carries the origin to c, kept off the edge.
 fn carried(c: &[f64], y: &[f64]) -> Vec<f64> {
-    let (cy, cc, yy) = (dot(c, y), dot(c, c), dot(y, y));
-    let below = 1.0 + 2.0 * cy + cc * yy;
-    let x: Vec<f64> = c.iter().zip(y).map(|(c, y)| ((1.0 + 2.0 * cy + yy) * c + (1.0 - cc) * y) / below).collect();
-    let length = dot(&x, &x).sqrt();
-    let factor = (Hyperbolic::EDGE / length).min(1.0);
+    let mut x = vec![0.0; c.len()];
+    moebius(c, 1.0, y, &mut x);
+    let factor = (Hyperbolic::EDGE / dot(&x, &x).sqrt()).min(1.0);
     x.into_iter().map(|x| x * factor).collect()
 }
 

@@ -14,6 +14,7 @@
 //! little of what is far out. **Checked by** tests/goodness.rs.
 
 use crate::manifold::Space;
+use crate::special::{dot, dot_in_lanes};
 use crate::train::Context;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Draw, Key, Stream};
@@ -65,10 +66,6 @@ pub struct Goodness {
     pub points: usize,
     /// ℓ_f for each factor of the flattened product.
     pub lengths: Vec<f64>,
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// e, D and b of a point of one space with its score.
@@ -231,7 +228,7 @@ pub fn goodness_of_fit(
         for (b, out) in (first..).zip(out) {
             let stream = Stream::new(Key::new(plan.seed, b as u32), SIGNS);
             let signs: Vec<f64> = stream.samples(Draw::Rademacher).take(n).collect();
-            *out = gram.chunks(n).zip(&signs).map(|(row, s)| s * lanes_dot(row, &signs)).sum::<f64>() / pairs;
+            *out = gram.chunks(n).zip(&signs).map(|(row, s)| s * dot_in_lanes(row, &signs)).sum::<f64>() / pairs;
         }
     })?;
     let above = resampled.iter().filter(|r| **r >= statistic).count();
@@ -242,18 +239,6 @@ pub fn goodness_of_fit(
 /// Streams of the signs and of the choice of points.
 const SIGNS: u32 = 0x5349_474E;
 const CHOICE: u32 = 0x5355_4253;
-
-/// ⟨a, b⟩ in independent lanes.
-fn lanes_dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    for (a, b) in a.iter().zip(b) {
-        for l in 0..8 {
-            lanes[l] += a[l] * b[l];
-        }
-    }
-    lanes.iter().sum::<f64>() + dot(a_rest, b_rest)
-}
 
 impl TestPlan {
     /// Which of so many points are used, in increasing order.
