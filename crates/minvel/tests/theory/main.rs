@@ -15,6 +15,7 @@ mod energy_laws;
 mod eval;
 mod files;
 mod golden;
+mod manifold_defaults;
 mod manifold_facts;
 mod manifold_laws;
 mod manifold_names;
