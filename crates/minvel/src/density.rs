@@ -15,12 +15,14 @@ mod kernel_density;
 mod local;
 mod mixture;
 mod natural;
+mod wrapped;
 
 pub use bump::Bump;
 pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit};
 pub use kernel_density::{BandwidthSearch, KernelDensity, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
+pub use wrapped::{WrappedKernels, WrappedMixture};
 
 pub(crate) use crate::train::by_rows;
 
