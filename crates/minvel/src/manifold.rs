@@ -164,7 +164,8 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     /// Which chart is used at x, `rows × [k]` (constant in differentiation); `rows × [1]` of ones where one chart covers.
     /// Default: x itself, the centre of the chart.
     fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {
-        x.stop_gradient()
+        // A node of its own: of a constant that one differentiates by, stop_gradient would give that constant itself.
+        x.pin().stop_gradient()
     }
 
     /// Chart coordinates `rows × [n]` of x. Default: normal coordinates ⟨e_j, log_c x⟩ about the centre c.

@@ -1,9 +1,11 @@
 //! What [`Manifold`] derives from exp, log and the metric, against the closed forms of our manifolds.
 
 use crate::support::bare::Bare;
+use crate::support::geometry::wave;
 use crate::support::klein::KleinBottle;
 use crate::support::values;
 use minvel::Manifold;
+use minvel::objective::ScoreMatching;
 use minvel_engine::{Expr, Graph, grad};
 use minvel_testing::within_sigma;
 
@@ -84,6 +86,21 @@ fn the_derived_base_energy_is_that_of_the_closed_form_where_both_are_the_same_la
         assert_equal(&format!("{name}, energy"), apart(bare.0.base_energy(x), bare.base_energy(x)));
         let slope = |m: &dyn Manifold| m.gradient(x, grad(m.base_energy(x), &[x])[0]);
         assert_equal(&format!("{name}, its slope"), apart(slope(&*bare.0), slope(&bare)));
+    }
+}
+
+/// Derived charts are normal coordinates about each point, where the Laplacian is the sum of second derivatives: |grad E|² and ΔE
+/// are those in closed charts. Two derivatives each lose what one does.
+#[test]
+fn score_matching_in_derived_charts_is_that_in_closed_ones() {
+    for name in ["euclidean:2", "sphere:2", "sphere:3", "hyperbolic:2", "so3"] {
+        let (bare, g) = (Bare::of(name), Graph::new());
+        let x = bare.0.sample_base(&g, ROWS, 1);
+        let energy = |x| wave(&*bare.0, x, 0.7);
+        let known = ScoreMatching { manifold: Some(bare.0.clone()) }.derivatives(&energy, x);
+        let derived = ScoreMatching::on(bare.clone()).derivatives(&energy, x);
+        assert_equal(&format!("{name}, |grad E|²"), apart(known.0, derived.0) / 100.0);
+        assert_equal(&format!("{name}, ΔE"), apart(known.1, derived.1) / 100.0);
     }
 }
 
