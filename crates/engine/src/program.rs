@@ -44,7 +44,7 @@ impl Options {
     }
 }
 
-/// A compiled program. Running it on the CPU allocates nothing; on a GPU its variables stay there between runs.
+/// A compiled program, which may be moved to another thread. Running it on the CPU allocates nothing; on a GPU its variables stay there between runs.
 pub struct Program<T: Real>(Backend<T>);
 
 enum Backend<T: Real> {

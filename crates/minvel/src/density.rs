@@ -18,6 +18,7 @@ mod local;
 mod mixture;
 mod natural;
 pub(crate) mod slope;
+mod wrapped;
 
 pub use bump::Bump;
 pub use energy_density::EnergyDensity;
@@ -25,6 +26,7 @@ pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit,
 pub use kernel_density::{BandwidthSearch, KernelDensity, LeftOut, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
+pub use wrapped::{WrappedKernels, WrappedMixture};
 
 pub(crate) use crate::train::by_rows;
 

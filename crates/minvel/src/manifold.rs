@@ -3,11 +3,14 @@
 //! **Statement.** A point is a row of [`Manifold::ambient`] numbers. A tangent vector at x is written in the same
 //! coordinates. The model density of an energy is w.r.t. the Riemannian volume.
 //! **Source.** docs/math §3.1: generator Δ_g f + ⟨grad log π, grad f⟩; in a chart, dy = (g^{ij}∂_j log π + b^i)dt + √(2G⁻¹)dB.
-//! **Checked by** tests/theory/manifold_laws.rs and tests/theory/manifold_steps.rs: one suite of laws over every manifold.
+//! **Checked by** tests/theory/manifold_laws.rs and manifold_steps.rs: one suite of laws over every manifold, and
+//! manifold_defaults.rs: what is derived, against closed forms.
 
+mod derived;
 mod euclidean;
 mod hyperbolic;
 mod normal;
+mod numbers;
 mod product;
 mod projective;
 pub mod quadrature;
@@ -19,6 +22,8 @@ mod torus;
 
 pub use euclidean::Euclidean;
 pub use hyperbolic::{Hyperbolic, from_hyperboloid, to_hyperboloid};
+pub(crate) use normal::moebius;
+pub(crate) use numbers::{InNumbers, Pairs};
 pub use product::Product;
 pub use projective::Projective;
 pub use so3::So3;
@@ -77,6 +82,11 @@ pub struct Grid {
 }
 
 /// A Riemannian manifold. All `Expr` arguments are row values `rows × [ambient]` (points and tangent vectors) unless said otherwise.
+///
+/// Eight methods are geometry and required: [`dim`](Manifold::dim), [`ambient`](Manifold::ambient), [`origin`](Manifold::origin),
+/// [`injectivity`](Manifold::injectivity), [`inner`](Manifold::inner), [`exp_delta`](Manifold::exp_delta),
+/// [`log`](Manifold::log) and [`settle`](Manifold::settle). All others have defaults that follow from them; closed forms
+/// are faster. With them the manifold can be learnt on (flows, objectives, samplers) and fitted.
 pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     /// Intrinsic dimension n.
     fn dim(&self) -> usize;
@@ -84,17 +94,33 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     /// Numbers per point, m.
     fn ambient(&self) -> usize;
 
-    /// ⟨u, v⟩_x, `rows × []`.
+    /// A point of the manifold, o: the base law and grids that are derived stand about it.
+    fn origin(&self) -> Vec<f64>;
+
+    /// A radius r > 0 such that v ↦ exp_x(v) is one-to-one for |v| < r and `log` inverts it there, at every x; infinite where
+    /// it is so everywhere. Kernels of a fit end short of it and are at most an eighth of it wide.
+    fn injectivity(&self) -> f64;
+
+    /// ⟨u, v⟩_x of tangent vectors, `rows × []`.
     fn inner<'g>(&self, x: Expr<'g>, u: Expr<'g>, v: Expr<'g>) -> Expr<'g>;
 
-    /// The orthogonal projection of coordinates v onto the tangent space at x.
-    fn project<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g>;
+    /// The orthogonal projection of coordinates v onto the tangent space at x. Default: the derivative of
+    /// [`settle`](Manifold::settle) along v, which it is where `settle` leads to the nearest point.
+    fn project<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
+        derived::project(self, x, v)
+    }
 
     /// The Riemannian gradient from the derivative in coordinates, dE: ⟨grad E, v⟩_x = dE·v for tangent v.
-    fn gradient<'g>(&self, x: Expr<'g>, derivative: Expr<'g>) -> Expr<'g>;
+    /// Default: Σ_j (dE·e_j) e_j with an orthonormal frame e at x.
+    fn gradient<'g>(&self, x: Expr<'g>, derivative: Expr<'g>) -> Expr<'g> {
+        derived::gradient(self, x, derivative)
+    }
 
     /// A tangent vector with the standard normal law of the metric at x, from independent normals z `rows × [m]`.
-    fn tangent_normal<'g>(&self, x: Expr<'g>, z: Expr<'g>) -> Expr<'g>;
+    /// Default: Σ_j z_j e_j with an orthonormal frame e at x.
+    fn tangent_normal<'g>(&self, x: Expr<'g>, z: Expr<'g>) -> Expr<'g> {
+        derived::spanned(&derived::frame(self, x), z)
+    }
 
     /// exp_x(v) − x, without cancellation for short v.
     fn exp_delta<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g>;
@@ -104,60 +130,94 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
         self.settle(x + self.exp_delta(x, v))
     }
 
+    /// log|dvol/dv| of v ↦ exp_x(v), `rows × []`. Default: ½ log det ⟨∂_i exp, ∂_j exp⟩ by automatic differentiation along an
+    /// orthonormal frame at x.
+    fn exp_log_volume<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
+        derived::exp_log_volume(self, x, v)
+    }
+
     /// The shortest tangent vector v at x with exp_x(v) = y.
     fn log<'g>(&self, x: Expr<'g>, y: Expr<'g>) -> Expr<'g>;
 
-    /// Geodesic distance, `rows × []`.
-    fn distance<'g>(&self, x: Expr<'g>, y: Expr<'g>) -> Expr<'g>;
+    /// Geodesic distance, `rows × []`. Default: |log_x y|.
+    fn distance<'g>(&self, x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
+        let v = self.log(x, y);
+        radial::norm(self.inner(x, v, v))
+    }
 
-    /// Removes rounding drift: normalises, wraps angles, keeps the ball open.
+    /// Removes rounding drift: normalises, wraps angles, keeps the ball open; the point itself where all numbers are points.
+    /// Where it turns vectors too (a glide reflection), Hamiltonian trajectories do not follow: use Metropolis' steps.
     fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g>;
 
     /// A point from any m numbers, differentiably: what a network gives becomes a code. The numbers themselves where they
-    /// are coordinates of a point, their direction on spheres, exp_0 in hyperbolic space.
+    /// are coordinates of a point, their direction on spheres, exp_0 in hyperbolic space. Default: `settle`.
     fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
         self.settle(h)
     }
 
-    /// Numbers that name a chart, k.
+    /// Numbers that name a chart, k. Those that follow override all five methods of charts or none. Default: m, since charts
+    /// are normal coordinates about a point.
     fn charts(&self) -> usize {
-        1
+        self.ambient()
     }
 
     /// Which chart is used at x, `rows × [k]` (constant in differentiation); `rows × [1]` of ones where one chart covers.
-    fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g>;
+    /// Default: x itself, the centre of the chart.
+    fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        // A node of its own: of a constant that one differentiates by, stop_gradient would give that constant itself.
+        x.pin().stop_gradient()
+    }
 
-    /// Chart coordinates `rows × [n]` of x.
-    fn to_chart<'g>(&self, x: Expr<'g>, choice: Expr<'g>) -> Expr<'g>;
+    /// Chart coordinates `rows × [n]` of x. Default: normal coordinates ⟨e_j, log_c x⟩ about the centre c.
+    fn to_chart<'g>(&self, x: Expr<'g>, choice: Expr<'g>) -> Expr<'g> {
+        derived::to_chart(self, x, choice)
+    }
 
-    /// The point with chart coordinates y.
+    /// The point with chart coordinates y. Default: exp_c(Σ_j y_j e_j).
     #[allow(clippy::wrong_self_convention)] // the manifold is not what is converted
-    fn from_chart<'g>(&self, y: Expr<'g>, choice: Expr<'g>) -> Expr<'g>;
+    fn from_chart<'g>(&self, y: Expr<'g>, choice: Expr<'g>) -> Expr<'g> {
+        self.exp(choice, derived::spanned(&derived::frame(self, choice), y))
+    }
 
-    /// The metric at chart coordinates y (the same formula in every chart of ours).
-    fn metric<'g>(&self, y: Expr<'g>) -> Metric<'g>;
+    /// The metric at chart coordinates y (the same formula in every chart of ours). Default: that of normal coordinates at
+    /// their centre, G = I with derivatives zero: exact at y = 0, where the chart of each point has that point.
+    fn metric<'g>(&self, y: Expr<'g>) -> Metric<'g> {
+        Metric::flat(y)
+    }
 
     /// Smooth functions of x to feed a network, so that energies are functions on the manifold (angles as cos, sin;
-    /// quaternions up to sign); `rows × [k]`.
+    /// quaternions up to sign); `rows × [k]`. Default: x, which is right where equal points have equal numbers.
     fn features<'g>(&self, x: Expr<'g>) -> Expr<'g> {
         x
     }
 
-    /// Total volume, where it is finite.
-    fn volume(&self) -> Option<f64>;
+    /// Total volume, where it is finite and [`sample_base`](Manifold::sample_base) draws from the uniform law. Default: none.
+    fn volume(&self) -> Option<f64> {
+        None
+    }
 
     /// Points of the uniform law where the manifold is compact, else of the standard (wrapped) normal law.
+    /// Default: exp_o(s·z) about the origin, z normal, s = min(1, r/6) with r the injectivity radius.
     ///
     /// A constant of differentiation, which one can differentiate by (an expression like 2·u is not kept as such).
     /// The stream is below 2²⁴: the factors of a product draw from stream + k·2²⁴, k = 0, 1, …
-    fn sample_base<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Expr<'g>;
+    fn sample_base<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Expr<'g> {
+        derived::sample_base(self, graph, rows, stream)
+    }
 
     /// −log density of [`Manifold::sample_base`] w.r.t. the volume, `rows × []`.
-    fn base_energy<'g>(&self, x: Expr<'g>) -> Expr<'g>;
+    /// Default: |v|²/2s² + (n/2) log 2πs² + log|dvol/dv| at v = log_o x, but for the mass beyond r (10⁻⁸ where n = 2).
+    fn base_energy<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        derived::base_energy(self, x)
+    }
 
     /// A quadrature grid with about `resolution` points per dimension, for n ≤ 3 (`None` otherwise).
     /// On unbounded manifolds it covers geodesic distance up to `radius` from the origin.
-    fn grid(&self, resolution: usize, radius: f64) -> Option<Grid>;
+    /// Default: the midpoint rule in normal coordinates about the origin where exp is one-to-one everywhere; points drawn from
+    /// the uniform law, with an error of resolution^{−n/2}, where the volume is known; else `None`.
+    fn grid(&self, resolution: usize, radius: f64) -> Option<Grid> {
+        derived::grid(self, resolution, radius)
+    }
 
     /// The model spaces it is a product of; `None` where it is another manifold, for which no closed forms are known.
     fn spaces(&self) -> Option<Vec<Space>> {
@@ -165,11 +225,14 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     }
 
     /// What is wrong with a point given by a user, if anything (off the manifold, out of range).
-    fn check(&self, point: &[f64]) -> Result<(), String>;
+    /// Default: `settle` may move no number by more than 10⁻⁵ of the largest.
+    fn check(&self, point: &[f64]) -> Result<(), String> {
+        derived::check(self, point)
+    }
 }
 
 /// What is wrong with the numbers of a point, whatever the manifold: how many there are, or that one is not finite.
-fn check_numbers(manifold: &dyn Manifold, point: &[f64]) -> Result<(), String> {
+fn check_numbers(manifold: &(impl Manifold + ?Sized), point: &[f64]) -> Result<(), String> {
     let m = manifold.ambient();
     if point.len() != m {
         return Err(format!("a point of {manifold} has {m} numbers, not {}", point.len()));
@@ -188,15 +251,34 @@ enum Family {
     Single(fn() -> Arc<dyn Manifold>),
 }
 
-/// The list: a new manifold is a file and a line here. (Products are written `product(…,…)`.)
-const FAMILIES: [(&str, Family); 6] = [
-    ("euclidean", Family::OfDimension(|n| Arc::new(Euclidean(n)))),
-    ("sphere", Family::OfDimension(|n| Arc::new(Sphere(n)))),
-    ("projective", Family::OfDimension(|n| Arc::new(Projective(n)))),
-    ("torus", Family::OfDimension(|n| Arc::new(Torus(n)))),
-    ("hyperbolic", Family::OfDimension(|n| Arc::new(Hyperbolic(n)))),
-    ("so3", Family::Single(|| Arc::new(So3))),
-];
+/// The list of manifolds, handed to a macro: a new manifold is a file and a line here. A line has its name, its type, `(n)`
+/// where that has a dimension, and the members that the laws of tests/theory are tested on. (Products are written
+/// `product(…,…)`.)
+#[doc(hidden)]
+#[macro_export]
+macro_rules! every_manifold {
+    ($to:ident! $($with:tt)*) => {
+        $to! { $($with)*
+            [euclidean Euclidean(n): euclidean_2 "euclidean:2"]
+            [sphere Sphere(n): sphere_1 "sphere:1", sphere_2 "sphere:2", sphere_3 "sphere:3", sphere_8 "sphere:8"]
+            [projective Projective(n): projective_1 "projective:1", projective_2 "projective:2"]
+            [torus Torus(n): torus_1 "torus:1", torus_2 "torus:2", torus_7 "torus:7"]
+            [hyperbolic Hyperbolic(n): hyperbolic_1 "hyperbolic:1", hyperbolic_2 "hyperbolic:2", hyperbolic_3 "hyperbolic:3"]
+            [so3 So3: so3 "so3"]
+        }
+    };
+}
+
+macro_rules! families {
+    (@make $type:ident) => { Family::Single(|| Arc::new($type)) };
+    (@make $type:ident $n:ident) => { Family::OfDimension(|$n| Arc::new($type($n))) };
+    ($([$name:ident $type:ident $(($n:ident))?: $($member:ident $text:literal),*])*) => {
+        &[$((stringify!($name), families!(@make $type $($n)?))),*]
+    };
+}
+
+/// How each name becomes a manifold.
+const FAMILIES: &[(&str, Family)] = every_manifold!(families!);
 
 /// The most numbers of a point: a table has no more columns.
 const MOST_NUMBERS: usize = 1 << 16;

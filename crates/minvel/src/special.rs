@@ -7,6 +7,7 @@
 //! largest of them. **Checked by** tests/theory/energy_facts.rs (F42, F43, F46), tests/theory/special.rs.
 
 mod bessel;
+mod dot;
 mod eigen;
 mod factor;
 mod gamma;
@@ -19,6 +20,7 @@ pub use bessel::{
     bessel_i_ratio, bessel_i_ratio_complement, bessel_i_ratio_slope, bessel_k_ratio, log_bessel_i, log_bessel_i_scaled,
     log_bessel_k, log_bessel_k_scaled,
 };
+pub(crate) use dot::{dot, dot_in_lanes};
 pub use eigen::Eigen;
 pub use factor::{semidefinite_root, singular_values};
 pub use gamma::log_gamma;

@@ -27,6 +27,9 @@ pub struct External<T> {
     pub per_replica: usize,
 }
 
+// SAFETY: every run binds the addresses anew, from what it is given, before they are read; between runs they are not.
+unsafe impl<T: Send> Send for External<T> {}
+
 /// All external buffers of a run.
 #[derive(Clone, Copy)]
 pub struct Externals<'a, T> {

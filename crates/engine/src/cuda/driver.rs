@@ -374,6 +374,9 @@ pub(super) struct Graph {
     raw: sys::CUgraphExec,
 }
 
+// SAFETY: the driver's handle may be used from any thread that made the context current, which every call does.
+unsafe impl Send for Graph {}
+
 impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: the graph is ours.

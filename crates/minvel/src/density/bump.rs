@@ -11,6 +11,7 @@
 use super::cloud::{Block, Cloud};
 use super::rows;
 use crate::manifold::Space;
+use crate::special::dot;
 use crate::{Error, Manifold};
 use minvel_engine::random::Stream;
 use std::f64::consts::SQRT_2;
@@ -208,7 +209,6 @@ impl Space {
 
     /// Adds `factor`·∂t/∂x.
     fn add_slope(self, x: &[f64], c: &[f64], factor: f64, out: &mut [f64]) {
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let both = x.iter().zip(c).zip(out);
         match self {
             Space::Euclidean(_) | Space::Sphere(_) => both.for_each(|((x, c), out)| *out -= factor * (x - c)),

@@ -9,7 +9,8 @@
 //! **Error.** None but rounding, and uniform numbers of 46 bits. **Checked by** tests/densities/density.rs (E t against
 //! d log N/dκ, with a twin).
 
-use crate::manifold::{Hyperbolic, Space};
+use crate::manifold::{Hyperbolic, Space, moebius};
+use crate::special::dot;
 use minvel_engine::random::Stream;
 use std::f64::consts::SQRT_2;
 
@@ -27,10 +28,6 @@ pub(super) fn weighted(weights: &[f64], stream: &mut Stream) -> usize {
         left < 0.0
     });
     found.unwrap_or(weights.len() - 1)
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 fn scaled_to_one(mut x: Vec<f64>) -> Vec<f64> {
@@ -111,13 +108,11 @@ fn hyperbolic_rise(n: usize, kappa: f64, stream: &mut Stream) -> f64 {
     }
 }
 
-/// c ⊕ y: Möbius addition, the isometry that carries the origin to c.
+/// c ⊕ y, the isometry that carries the origin to c, kept off the edge.
 fn carried(c: &[f64], y: &[f64]) -> Vec<f64> {
-    let (cy, cc, yy) = (dot(c, y), dot(c, c), dot(y, y));
-    let below = 1.0 + 2.0 * cy + cc * yy;
-    let x: Vec<f64> = c.iter().zip(y).map(|(c, y)| ((1.0 + 2.0 * cy + yy) * c + (1.0 - cc) * y) / below).collect();
-    let length = dot(&x, &x).sqrt();
-    let factor = (Hyperbolic::EDGE / length).min(1.0);
+    let mut x = vec![0.0; c.len()];
+    moebius(c, 1.0, y, &mut x);
+    let factor = (Hyperbolic::EDGE / dot(&x, &x).sqrt()).min(1.0);
     x.into_iter().map(|x| x * factor).collect()
 }
 

@@ -15,6 +15,7 @@
 
 use super::Density;
 use crate::manifold::Space;
+use crate::special::{dot, dot_in_lanes};
 use crate::train::Context;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Draw, Key, Stream};
@@ -66,10 +67,6 @@ pub struct Goodness {
     pub points: usize,
     /// ℓ_f for each factor of the flattened product.
     pub lengths: Vec<f64>,
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// e, D and b of a point of one space with its score.
@@ -249,7 +246,7 @@ pub fn stein_test(
         for (b, out) in (first..).zip(out) {
             let stream = Stream::new(Key::new(plan.seed, b as u32), SIGNS);
             let signs: Vec<f64> = stream.samples(Draw::Rademacher).take(n).collect();
-            *out = gram.chunks(n).zip(&signs).map(|(row, s)| s * lanes_dot(row, &signs)).sum::<f64>() / pairs;
+            *out = gram.chunks(n).zip(&signs).map(|(row, s)| s * dot_in_lanes(row, &signs)).sum::<f64>() / pairs;
         }
     })?;
     let above = resampled.iter().filter(|r| **r >= statistic).count();
@@ -260,18 +257,6 @@ pub fn stein_test(
 /// Streams of the signs and of the choice of points.
 const SIGNS: u32 = 0x5349_474E;
 const CHOICE: u32 = 0x5355_4253;
-
-/// ⟨a, b⟩ in independent lanes.
-fn lanes_dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    for (a, b) in a.iter().zip(b) {
-        for l in 0..8 {
-            lanes[l] += a[l] * b[l];
-        }
-    }
-    lanes.iter().sum::<f64>() + dot(a_rest, b_rest)
-}
 
 impl TestPlan {
     /// Which of so many points are used, in increasing order.

@@ -5,10 +5,12 @@
 //! round. The shares π maximise the likelihood of points that were left out, a concave problem, solved by EM.
 //! **Source.** vincent2003manifold (local covariances); mardia2000directional (wrapped laws). The shares are ours.
 //! **Conventions.** Folds keep repeated points together, so that repeats of a point do not call for ever narrower kernels.
-//! **Error.** Widths stop at an eighth of the injectivity radius, and kernels on curved spaces at nine tenths of it: what is
+//! **Error.** On a manifold that is no product of model spaces coordinates and volumes come from its own exp and log
+//! ([`Manifold::exp_log_volume`]), else all is the same. Widths stop at an eighth of the injectivity radius, and kernels on curved spaces at nine tenths of it: what is
 //! lost is e⁻²⁶ in two dimensions; otherwise rounding. Scores are exact but for differences of coordinates of order 10⁻⁹.
 //! **Checked by** tests/densities/local_kernels.rs.
 
+mod coordinates;
 mod draws;
 mod folds;
 mod kernels;
@@ -20,12 +22,14 @@ mod slope;
 mod work;
 
 pub use kernels::{Family, Kind, LocalKernels};
+pub(super) use shape::cholesky;
 
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use folds::Folds;
 use neighbours::Neighbours;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// How a density of local kernels is made of points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,10 +79,10 @@ const NEGLIGIBLE: f64 = 1e-3;
 const LEAST_UNIFORM: f64 = 1e-4;
 
 impl LocalSettings {
-    /// The density of points of a manifold whose model spaces are known; from the context's checkpoint if there is one.
+    /// The density of points of a manifold; from the context's checkpoint if there is one.
     pub fn fit(
         &self,
-        manifold: &dyn Manifold,
+        manifold: &Arc<dyn Manifold>,
         points: &[f64],
         seed: u64,
         context: &Context,
@@ -101,7 +105,7 @@ impl LocalSettings {
 
     fn made(
         &self,
-        manifold: &dyn Manifold,
+        manifold: &Arc<dyn Manifold>,
         points: &[f64],
         seed: u64,
         context: &Context,
@@ -189,11 +193,11 @@ struct Kit<'a> {
 impl<'a> Kit<'a> {
     fn new(
         settings: &'a LocalSettings,
-        manifold: &dyn Manifold,
+        manifold: &Arc<dyn Manifold>,
         points: &'a [f64],
         context: &Context,
     ) -> Result<Self, Error> {
-        let blank = LocalKernels::blank(manifold);
+        let blank = LocalKernels::blank(manifold)?;
         let counts: Vec<usize> =
             settings.neighbours.iter().map(|k| (k * manifold.dim() as f64).ceil() as usize).collect();
         let longest = counts.iter().copied().max().unwrap_or(1);

@@ -9,7 +9,8 @@
 use super::Model;
 use crate::Error;
 use crate::density::{
-    Bump, Density, Goodness, KernelDensity, Mixture, MixtureSearch, Search, TestPlan, Uniform, stein_test,
+    Bump, Density, Goodness, KernelDensity, Mixture, MixtureSearch, Search, TestPlan, Uniform, WrappedKernels,
+    WrappedMixture, stein_test,
 };
 use crate::estimate::Estimate;
 use crate::train::{Context, lists};
@@ -113,7 +114,8 @@ impl Fitness {
     ) -> Result<Self, Error> {
         let plan = TestPlan { seed, ..TestPlan::default() };
         let rows = plan.choose(standard.len() / model.manifold().ambient()).len();
-        if rows < LEAST_TESTED {
+        // Stein fields are known on products of model spaces.
+        if rows < LEAST_TESTED || model.manifold().spaces().is_none() {
             return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
         }
         let Goodness { statistic, p_value, points, .. } =
@@ -181,7 +183,7 @@ impl Compared {
     /// Of the points that the kernels stand on, in standard units.
     fn density(self, model: &Model, seed: u64, context: &Context) -> Result<Box<dyn Density>, Error> {
         let manifold = &**model.manifold();
-        let bump = Bump::new(manifold)?;
+        let Ok(bump) = Bump::new(manifold) else { return self.wrapped(model, seed, context) };
         let centres = &bump.outwards(model.kernels().points());
         Ok(match self {
             Compared::Uniform => Box::new(Uniform::new(model.manifold()).expect("looked for before")),
@@ -190,13 +192,33 @@ impl Compared {
                 Box::new(KernelDensity::cross_validated(bump, centres, None, &search, context)?.0)
             }
             Compared::Mixture => {
-                let (mut to_fit, mut to_choose) = (vec![], vec![]);
-                for (i, point) in centres.chunks(manifold.ambient()).enumerate() {
-                    if i % 10 == 9 { to_choose.extend_from_slice(point) } else { to_fit.extend_from_slice(point) }
-                }
+                let [to_fit, to_choose] = dealt(centres, manifold.ambient());
                 let search = MixtureSearch { seed, ..MixtureSearch::default() };
                 Box::new(Mixture::selected(manifold, &to_fit, &to_choose, &search, context)?)
             }
         })
     }
+
+    /// The same on a manifold that is no product of model spaces.
+    fn wrapped(self, model: &Model, seed: u64, context: &Context) -> Result<Box<dyn Density>, Error> {
+        let (manifold, centres) = (&**model.manifold(), model.kernels().points());
+        Ok(match self {
+            Compared::Uniform => Box::new(Uniform::new(model.manifold()).expect("looked for before")),
+            Compared::KernelDensity => Box::new(WrappedKernels::left_out(model.manifold(), centres, context)?),
+            Compared::Mixture => {
+                let [to_fit, to_choose] = dealt(centres, manifold.ambient());
+                let search = MixtureSearch { seed, ..MixtureSearch::default() };
+                Box::new(WrappedMixture::selected(model.manifold(), &to_fit, &to_choose, &search, context)?)
+            }
+        })
+    }
+}
+
+/// Nine points to fit a mixture, the tenth to choose its size by.
+fn dealt(points: &[f64], ambient: usize) -> [Vec<f64>; 2] {
+    let (mut to_fit, mut to_choose) = (vec![], vec![]);
+    for (i, point) in points.chunks(ambient).enumerate() {
+        if i % 10 == 9 { to_choose.extend_from_slice(point) } else { to_fit.extend_from_slice(point) }
+    }
+    [to_fit, to_choose]
 }

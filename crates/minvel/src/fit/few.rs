@@ -30,7 +30,7 @@ impl Model {
     ) -> Result<Model, Error> {
         let standard = Standard::of(&**manifold, rows);
         let points = thinned(&standard.apply(rows), manifold.ambient(), settings.kernels.centres);
-        let plain = LocalKernels::plain(&**manifold, &points, context)?;
+        let plain = LocalKernels::plain(manifold, &points, context)?;
         let count = plain.held_out.len();
         let shares = plain.density.families().len();
         let (mut anchor, mut used) = (plain.density, settings.clone());
@@ -39,7 +39,7 @@ impl Model {
         }
         let usable = !used.kernels.neighbours.is_empty() && !used.kernels.factors.is_empty();
         if count >= LOCAL.max(2 * settings.kernels.folds) && usable {
-            let local = used.kernels.fit(&**manifold, &points, settings.seed, context, false)?;
+            let local = used.kernels.fit(manifold, &points, settings.seed, context, false)?;
             if is_better(&local, &plain.held_out, shares) {
                 anchor = local.density;
             }
@@ -63,7 +63,7 @@ impl Model {
         }
         let (mut model, mut history) = Model::learn(manifold.clone(), settings, &train, &validation, context)?;
         let points = thinned(&model.standard.apply(rows), m, settings.kernels.centres);
-        model.anchor = settings.kernels.fit(&**manifold, &points, settings.seed, context, false)?.density;
+        model.anchor = settings.kernels.fit(manifold, &points, settings.seed, context, false)?.density;
         model.rows = rows.len() / m;
         history.warnings.extend(model.normalise(context)?);
         Ok((model, history))

@@ -15,6 +15,7 @@ use minvel_engine::State;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::Arc;
 
 const PURPOSE: &str = "a fitted density";
 
@@ -77,6 +78,14 @@ impl Model {
 
     /// Reads a model, and the description of the data's columns that was written with it.
     pub fn read<C: DeserializeOwned>(path: &Path) -> Result<(Model, C), Error> {
+        Self::read_on(path, manifold::parse)
+    }
+
+    /// The same where the manifold is one of the caller's: `find` knows it by its name.
+    pub fn read_on<C: DeserializeOwned>(
+        path: &Path,
+        find: impl Fn(&str) -> Result<Arc<dyn Manifold>, String>,
+    ) -> Result<(Model, C), Error> {
         let file = Checkpoint::<f64>::read(path)?;
         if file.purpose != PURPOSE {
             let what =
@@ -86,12 +95,12 @@ impl Model {
         let note: Note = file.note(path)?;
         let broken = || Error::content(path, "the model is broken: fit it again");
         let manifold = note.coordinates["manifold"].as_str().ok_or_else(broken)?;
-        let manifold = manifold::parse(manifold).map_err(|e| Error::content(path, e))?;
+        let manifold = find(manifold).map_err(|e| Error::content(path, e))?;
         if !note.is_sound(&*manifold) {
             return Err(broken());
         }
         let find = |name: &str| file.state.get(&format!("kernels/{name}"));
-        let anchor = LocalKernels::from_tensors(&*manifold, &note.families, find).ok_or_else(broken)?;
+        let anchor = LocalKernels::from_tensors(&manifold, &note.families, find).ok_or_else(broken)?;
         let networks = (0..note.networks).map(|r| {
             let prefix = format!("network-{r}/");
             let mut own = State::<f32>::new(1);

@@ -68,7 +68,7 @@ impl Model {
         let validation = standard.apply(validation);
         let seed = settings.seed;
         let with_correction = settings.objective != Goal::None;
-        let fit = settings.kernels.fit(&*manifold, &train, seed, context, with_correction)?;
+        let fit = settings.kernels.fit(&manifold, &train, seed, context, with_correction)?;
         let mut model = Model::of_kernels(manifold.clone(), settings, standard, fit.density, rows);
         let mut history = History::default();
         let inputs = model.fingerprint().and(&validation).and(&[f64::from(with_correction)]);

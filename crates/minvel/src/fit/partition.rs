@@ -1,6 +1,6 @@
 //! log Z of a corrected density: by quadrature where dimensions are few, else between bounds.
 //!
-//! **Statement.** Z = ∫ a e^{−tf} = E_a e^{−tf}. Up to three dimensions: adaptive quadrature over every kernel
+//! **Statement.** Z = ∫ a e^{−tf} = E_a e^{−tf}. Up to three dimensions, on products of model spaces: adaptive quadrature over every kernel
 //! ([`quadrature`](super::quadrature)). Beyond: forward, from draws of
 //! a, log Ê_a e^{−tf}, which is too small in the mean; in reverse, from draws of p, −log Ê_p e^{tf}, too large: annealed
 //! importance sampling with a as base and a single temperature, enough while the weights stay even. Draws are added until
@@ -54,10 +54,10 @@ impl Model {
         if self.share == 0.0 {
             return Ok(LogZ::of_kernels());
         }
-        let n = self.manifold.dim();
+        let (n, known) = (self.manifold.dim(), self.manifold.spaces().is_some());
         let kernels = self.anchor.centres() * self.anchor.families().len();
         // One node, three and five a dimension for each kernel are the least that says something.
-        if n <= 3 && kernels.saturating_mul(1 + 3usize.pow(n as u32) + 5usize.pow(n as u32)) <= NODES {
+        if known && n <= 3 && kernels.saturating_mul(1 + 3usize.pow(n as u32) + 5usize.pow(n as u32)) <= NODES {
             return self.by_quadrature(context);
         }
         self.by_draws(context)

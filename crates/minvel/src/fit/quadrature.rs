@@ -198,7 +198,11 @@ fn on_grid(
     let most = effort.nodes / (1 + pending.len() / KERNELS);
     while mean.error > effort.tolerance && (mean.nodes == 0 || 2 * (2 * resolution).pow(n as u32) < most) {
         resolution *= 2;
-        let grid = manifold.grid(resolution, radius).expect("a manifold of at most three dimensions");
+        let grid = manifold.grid(resolution, radius).ok_or_else(|| {
+            Error::config(format!(
+                "{manifold} has no quadrature grid: it has no `grid`, and no `volume` to derive one from"
+            ))
+        })?;
         let (mut sum, volume) = (0.0, grid.weights.iter().sum::<f64>());
         for (points, weights) in grid.points.chunks(BATCH * m).zip(grid.weights.chunks(BATCH)) {
             context.go_on()?;

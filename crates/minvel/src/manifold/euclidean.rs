@@ -28,6 +28,14 @@ impl Manifold for Euclidean {
         self.0
     }
 
+    fn origin(&self) -> Vec<f64> {
+        vec![0.0; self.0]
+    }
+
+    fn injectivity(&self) -> f64 {
+        f64::INFINITY
+    }
+
     fn inner<'g>(&self, _: Expr<'g>, u: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
         u.dot(v)
     }
@@ -58,6 +66,10 @@ impl Manifold for Euclidean {
 
     fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g> {
         x
+    }
+
+    fn charts(&self) -> usize {
+        1
     }
 
     fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {

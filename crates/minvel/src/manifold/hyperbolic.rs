@@ -59,6 +59,14 @@ impl Manifold for Hyperbolic {
         self.0
     }
 
+    fn origin(&self) -> Vec<f64> {
+        vec![0.0; self.0]
+    }
+
+    fn injectivity(&self) -> f64 {
+        f64::INFINITY
+    }
+
     fn inner<'g>(&self, x: Expr<'g>, u: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
         (2.0 / depth(x)).square() * u.dot(v)
     }
@@ -107,6 +115,10 @@ impl Manifold for Hyperbolic {
     /// exp_0(h) = tanh|h|·h/|h|, kept off the edge.
     fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
         self.settle(radial::tanhc(h.square().sum(-1)).expand(-1) * h)
+    }
+
+    fn charts(&self) -> usize {
+        1
     }
 
     fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {

@@ -8,6 +8,7 @@
 //! **Checked by** tests/densities/local_kernels.rs.
 
 use super::Space;
+use crate::special::dot;
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 impl Space {
@@ -90,10 +91,6 @@ impl Space {
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
 /// −1 where −x is nearer to c than x.
 fn side(c: &[f64], x: &[f64]) -> f64 {
     if dot(c, x) < 0.0 { -1.0 } else { 1.0 }
@@ -156,8 +153,8 @@ fn sphere_from_normal(c: &[f64], v: &[f64], scale: f64, x: &mut [f64]) {
     x.iter_mut().for_each(|x| *x /= length);
 }
 
-/// (sign·c) ⊕ x of the Poincaré ball.
-fn moebius(c: &[f64], sign: f64, x: &[f64], out: &mut [f64]) {
+/// (sign·c) ⊕ x: Möbius addition of the Poincaré ball.
+pub(crate) fn moebius(c: &[f64], sign: f64, x: &[f64], out: &mut [f64]) {
     let (cx, c2, x2) = (sign * dot(c, x), dot(c, c), dot(x, x));
     let below = 1.0 + 2.0 * cx + c2 * x2;
     for j in 0..c.len() {

@@ -70,6 +70,14 @@ impl Manifold for Product {
         self.factors.iter().map(|m| m.ambient()).sum()
     }
 
+    fn origin(&self) -> Vec<f64> {
+        self.factors.iter().flat_map(|m| m.origin()).collect()
+    }
+
+    fn injectivity(&self) -> f64 {
+        self.factors.iter().map(|m| m.injectivity()).fold(f64::INFINITY, f64::min)
+    }
+
     fn inner<'g>(&self, x: Expr<'g>, u: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
         self.add(|m, k| m.inner(self.point(x, k), self.point(u, k), self.point(v, k)))
     }

@@ -6,9 +6,10 @@
 //! same point, tangent vectors at them are each other's negatives. Features: the upper triangle of x xᵀ.
 //! **Error.** Rounding. **Checked by** tests/theory/manifold_laws.rs, tests/densities/local_kernels.rs.
 
-use super::so3::nearer;
+use super::sphere::{from_the_sphere_above, nearer, pole, upper_triangle};
 use super::{Grid, Manifold, Metric, Space, Sphere, check_numbers};
-use minvel_engine::{Expr, Graph, concat};
+use minvel_engine::{Expr, Graph};
+use std::f64::consts::FRAC_PI_2;
 use std::fmt;
 
 /// RPⁿ as unit vectors of R^{n+1} up to sign.
@@ -36,13 +37,19 @@ impl Manifold for Projective {
         self.0 + 1
     }
 
+    fn origin(&self) -> Vec<f64> {
+        pole(self.ambient())
+    }
+
+    fn injectivity(&self) -> f64 {
+        FRAC_PI_2
+    }
+
     fn inner<'g>(&self, _: Expr<'g>, u: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
         u.dot(v)
     }
 
-    fn project<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
-        self.cover().project(x, v)
-    }
+    from_the_sphere_above!(self, self.cover());
 
     fn gradient<'g>(&self, x: Expr<'g>, derivative: Expr<'g>) -> Expr<'g> {
         self.cover().project(x, derivative)
@@ -52,54 +59,16 @@ impl Manifold for Projective {
         self.cover().project(x, z)
     }
 
-    fn exp_delta<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
-        self.cover().exp_delta(x, v)
-    }
-
-    fn log<'g>(&self, x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
-        self.cover().log(x, nearer(x, y))
-    }
-
     fn distance<'g>(&self, x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
         self.cover().distance(x, nearer(x, y))
-    }
-
-    fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g> {
-        self.cover().settle(x)
-    }
-
-    fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
-        self.cover().land(h)
-    }
-
-    fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {
-        self.cover().choose_chart(x)
-    }
-
-    fn to_chart<'g>(&self, x: Expr<'g>, flip: Expr<'g>) -> Expr<'g> {
-        self.cover().to_chart(x, flip)
-    }
-
-    fn from_chart<'g>(&self, y: Expr<'g>, flip: Expr<'g>) -> Expr<'g> {
-        self.cover().from_chart(y, flip)
     }
 
     fn metric<'g>(&self, y: Expr<'g>) -> Metric<'g> {
         self.cover().metric(y)
     }
 
-    fn features<'g>(&self, x: Expr<'g>) -> Expr<'g> {
-        let m = self.ambient();
-        let rows: Vec<Expr> = (0..m).map(|i| x.slice(-1, i, 1) * x.slice(-1, i, m - i)).collect();
-        concat(&rows, -1)
-    }
-
     fn volume(&self) -> Option<f64> {
         self.cover().volume().map(|volume| 0.5 * volume)
-    }
-
-    fn sample_base<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Expr<'g> {
-        self.cover().sample_base(graph, rows, stream)
     }
 
     fn base_energy<'g>(&self, x: Expr<'g>) -> Expr<'g> {

@@ -7,8 +7,9 @@
 //! point, tangent vectors at q and −q are each other's negatives. Features: the upper triangle of q qᵀ.
 //! **Error.** Rounding. **Checked by** tests/theory/manifold_laws.rs.
 
+use super::sphere::{from_the_sphere_above, nearer, pole, upper_triangle};
 use super::{Grid, Manifold, Metric, Space, Sphere, check_numbers};
-use minvel_engine::{Expr, Graph, concat};
+use minvel_engine::{Expr, Graph};
 use std::f64::consts::PI;
 use std::fmt;
 
@@ -18,12 +19,6 @@ pub struct So3;
 
 /// The cover S³: a rotation by φ is a quaternion at angle φ/2 from the identity.
 const COVER: Sphere = Sphere(3);
-
-/// ±y, whichever is nearer to x.
-pub(super) fn nearer<'g>(x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
-    let side = x.dot(y).less(0.0).select(x.graph().scalar(-1.0), x.graph().scalar(1.0));
-    side.expand(-1) * y
-}
 
 impl fmt::Display for So3 {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -40,13 +35,19 @@ impl Manifold for So3 {
         4
     }
 
+    fn origin(&self) -> Vec<f64> {
+        pole(4)
+    }
+
+    fn injectivity(&self) -> f64 {
+        PI
+    }
+
     fn inner<'g>(&self, _: Expr<'g>, u: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
         4.0 * u.dot(v)
     }
 
-    fn project<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
-        COVER.project(x, v)
-    }
+    from_the_sphere_above!(self, COVER);
 
     fn gradient<'g>(&self, x: Expr<'g>, derivative: Expr<'g>) -> Expr<'g> {
         0.25 * COVER.project(x, derivative)
@@ -56,54 +57,17 @@ impl Manifold for So3 {
         0.5 * COVER.project(x, z)
     }
 
-    fn exp_delta<'g>(&self, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
-        COVER.exp_delta(x, v)
-    }
-
-    fn log<'g>(&self, x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
-        COVER.log(x, nearer(x, y))
-    }
-
     fn distance<'g>(&self, x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
         2.0 * COVER.distance(x, nearer(x, y))
-    }
-
-    fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g> {
-        COVER.settle(x)
-    }
-
-    fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
-        COVER.land(h)
-    }
-
-    fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {
-        COVER.choose_chart(x)
-    }
-
-    fn to_chart<'g>(&self, x: Expr<'g>, flip: Expr<'g>) -> Expr<'g> {
-        COVER.to_chart(x, flip)
-    }
-
-    fn from_chart<'g>(&self, y: Expr<'g>, flip: Expr<'g>) -> Expr<'g> {
-        COVER.from_chart(y, flip)
     }
 
     fn metric<'g>(&self, y: Expr<'g>) -> Metric<'g> {
         Metric::of_constant_curvature(y, 1.0, 2.0)
     }
 
-    fn features<'g>(&self, x: Expr<'g>) -> Expr<'g> {
-        let row = |i: usize| x.slice(-1, i, 1) * x.slice(-1, i, 4 - i);
-        concat(&[row(0), row(1), row(2), row(3)], -1)
-    }
-
     /// 8π².
     fn volume(&self) -> Option<f64> {
         Some(8.0 * PI * PI)
-    }
-
-    fn sample_base<'g>(&self, graph: &'g Graph, rows: usize, stream: u32) -> Expr<'g> {
-        COVER.sample_base(graph, rows, stream)
     }
 
     fn base_energy<'g>(&self, x: Expr<'g>) -> Expr<'g> {

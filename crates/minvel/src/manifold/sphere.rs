@@ -16,6 +16,74 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sphere(pub usize);
 
+/// (0, …, 0, 1): the centre of the chart.
+pub(super) fn pole(m: usize) -> Vec<f64> {
+    (1..=m).map(|k| f64::from(k == m)).collect()
+}
+
+/// What a quotient of the sphere by ±1 has from the sphere above it, point by point and vector by vector.
+macro_rules! from_the_sphere_above {
+    ($this:ident, $cover:expr) => {
+        fn project<'g>(&$this, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
+            $cover.project(x, v)
+        }
+
+        fn exp_delta<'g>(&$this, x: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
+            $cover.exp_delta(x, v)
+        }
+
+        fn log<'g>(&$this, x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
+            $cover.log(x, nearer(x, y))
+        }
+
+        fn settle<'g>(&$this, x: Expr<'g>) -> Expr<'g> {
+            $cover.settle(x)
+        }
+
+        fn land<'g>(&$this, h: Expr<'g>) -> Expr<'g> {
+            $cover.land(h)
+        }
+
+        fn charts(&$this) -> usize {
+            $cover.charts()
+        }
+
+        fn choose_chart<'g>(&$this, x: Expr<'g>) -> Expr<'g> {
+            $cover.choose_chart(x)
+        }
+
+        fn to_chart<'g>(&$this, x: Expr<'g>, flip: Expr<'g>) -> Expr<'g> {
+            $cover.to_chart(x, flip)
+        }
+
+        fn from_chart<'g>(&$this, y: Expr<'g>, flip: Expr<'g>) -> Expr<'g> {
+            $cover.from_chart(y, flip)
+        }
+
+        fn sample_base<'g>(&$this, graph: &'g Graph, rows: usize, stream: u32) -> Expr<'g> {
+            $cover.sample_base(graph, rows, stream)
+        }
+
+        fn features<'g>(&$this, x: Expr<'g>) -> Expr<'g> {
+            upper_triangle(x)
+        }
+    };
+}
+pub(super) use from_the_sphere_above;
+
+/// ±y, whichever is nearer to x.
+pub(super) fn nearer<'g>(x: Expr<'g>, y: Expr<'g>) -> Expr<'g> {
+    let side = x.dot(y).less(0.0).select(x.graph().scalar(-1.0), x.graph().scalar(1.0));
+    side.expand(-1) * y
+}
+
+/// The upper triangle of x xᵀ.
+pub(super) fn upper_triangle(x: Expr) -> Expr {
+    let m = x.shape().features();
+    let rows: Vec<Expr> = (0..m).map(|i| x.slice(-1, i, 1) * x.slice(-1, i, m - i)).collect();
+    concat(&rows, -1)
+}
+
 /// How far from 1 the length of a user's point may be: data are often rounded to five or six digits.
 pub(super) const LENGTH_TOLERANCE: f64 = 1e-5;
 
@@ -32,6 +100,14 @@ impl Manifold for Sphere {
 
     fn ambient(&self) -> usize {
         self.0 + 1
+    }
+
+    fn origin(&self) -> Vec<f64> {
+        pole(self.ambient())
+    }
+
+    fn injectivity(&self) -> f64 {
+        PI
     }
 
     fn inner<'g>(&self, _: Expr<'g>, u: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
@@ -81,6 +157,10 @@ impl Manifold for Sphere {
     /// h/√max(|h|², 10⁻¹²).
     fn land<'g>(&self, h: Expr<'g>) -> Expr<'g> {
         h * h.square().sum(-1).max(1e-12).rsqrt().expand(-1)
+    }
+
+    fn charts(&self) -> usize {
+        1
     }
 
     /// The flip: −1 where x_{n+1} < 0, else 1.

@@ -34,6 +34,14 @@ impl Manifold for Torus {
         self.0
     }
 
+    fn origin(&self) -> Vec<f64> {
+        vec![0.0; self.0]
+    }
+
+    fn injectivity(&self) -> f64 {
+        PI
+    }
+
     fn inner<'g>(&self, _: Expr<'g>, u: Expr<'g>, v: Expr<'g>) -> Expr<'g> {
         u.dot(v)
     }
@@ -65,6 +73,10 @@ impl Manifold for Torus {
 
     fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g> {
         wrap(x)
+    }
+
+    fn charts(&self) -> usize {
+        1
     }
 
     fn choose_chart<'g>(&self, x: Expr<'g>) -> Expr<'g> {

@@ -7,6 +7,8 @@
 //! **Error.** |Σ − LLᵀ| ≤ n·ε·max Σ_ii, where Cholesky's method stops; singular values some ε of the largest.
 //! O(nr²) and O(mn²) operations. **Checked by** crates/lab/tests/lab/frechet.rs.
 
+use super::dot_in_lanes;
+
 /// L of Σ = LLᵀ, row-major `[n, rank]`, and the rank.
 pub fn semidefinite_root(matrix: &[f64], n: usize) -> (Vec<f64>, usize) {
     assert!(matrix.len() == n * n, "semidefinite_root: {} entries are not {n} × {n}", matrix.len());
@@ -27,7 +29,7 @@ pub fn semidefinite_root(matrix: &[f64], n: usize) -> (Vec<f64>, usize) {
             if left[i] == f64::NEG_INFINITY {
                 continue;
             }
-            let entry = (matrix[i * n + pivot] - dot(&l[i * n..][..r], &row)) / root;
+            let entry = (matrix[i * n + pivot] - dot_in_lanes(&l[i * n..][..r], &row)) / root;
             l[i * n + r] = entry;
             left[i] -= entry * entry;
         }
@@ -73,7 +75,7 @@ fn bidiagonal(mut a: Vec<f64>, rows: usize, columns: usize) -> Vec<f64> {
         let (entry, factor) = reflection(&mut u);
         out.push(entry);
         for row in a[(k + 1) * columns..].chunks_mut(columns) {
-            let inner = dot(&row[k + 1..], &u);
+            let inner = dot_in_lanes(&row[k + 1..], &u);
             add(&mut row[k + 1..], -factor * inner, &u);
         }
     }
@@ -91,7 +93,7 @@ fn reflection(x: &mut [f64]) -> (f64, f64) {
     // v scaled to length of order 1, so that vᵀv neither overflows nor vanishes
     x[0] -= alpha;
     x.iter_mut().for_each(|x| *x /= norm);
-    (alpha, 2.0 / dot(x, x))
+    (alpha, 2.0 / dot_in_lanes(x, x))
 }
 
 /// Eigenvalues of a symmetric tridiagonal matrix from its diagonal and what stands beside it.
@@ -145,14 +147,4 @@ fn ql_sweep(d: &mut [f64], e: &mut [f64], l: usize, m: usize) {
 /// y ← y + ax.
 fn add(y: &mut [f64], a: f64, x: &[f64]) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
-}
-
-/// In eight sums, so that the processor can work on them side by side.
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let ((x, xs), (y, ys)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (x, y) in x.iter().zip(y) {
-        (0..8).for_each(|i| sums[i] += x[i] * y[i]);
-    }
-    sums.iter().sum::<f64>() + xs.iter().zip(ys).map(|(x, y)| x * y).sum::<f64>()
 }

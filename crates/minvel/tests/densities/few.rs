@@ -144,7 +144,7 @@ fn plain_kernels_of_several_widths_suit_a_peak_on_a_background_and_cost_little_e
                 let bump = Bump::new(&*manifold).unwrap();
                 let one =
                     KernelDensity::cross_validated(bump, &points, None, &Default::default(), &Context::bare()).unwrap();
-                let several = LocalKernels::plain(&*manifold, &points, &Context::bare()).unwrap().density;
+                let several = LocalKernels::plain(&manifold, &points, &Context::bare()).unwrap().density;
                 let (one, several) =
                     (one.0.log_density(&fresh, &Context::bare()), several.log_density(&fresh, &Context::bare()));
                 several.unwrap().iter().zip(one.unwrap()).map(|(a, b)| a - b).sum::<f64>() / 500.0
@@ -172,7 +172,7 @@ fn repeats_do_not_sharpen_plain_kernels() {
         })
         .collect();
     let kappa = |points: &[f64]| {
-        let plain = LocalKernels::plain(&*manifold, points, &Context::of_threads(1)).unwrap().density;
+        let plain = LocalKernels::plain(&manifold, points, &Context::of_threads(1)).unwrap().density;
         // the geometric mean, by shares
         let logs = natural(&plain).map(|(kappa, share)| share * kappa.ln());
         (logs.sum::<f64>() / natural(&plain).map(|(_, share)| share).sum::<f64>()).exp()
@@ -252,7 +252,7 @@ fn natural_kernels_are_densities_with_draws_and_slopes() {
     for (name, resolution, radius) in cases {
         for kappa in [0.3, 20.0] {
             let (manifold, points) = bump(name, kappa, 12, 6);
-            let density = LocalKernels::plain(&*manifold, &points, &Context::of_threads(1)).unwrap().density;
+            let density = LocalKernels::plain(&manifold, &points, &Context::of_threads(1)).unwrap().density;
             // Flat kernels are as wide as 1/√κ; the rules of hyperbolic space resolve them where they are.
             let radius = if name.starts_with("hyperbolic") { radius } else { radius / kappa.sqrt() };
             let grid = manifold.grid(resolution, radius).unwrap();
@@ -306,7 +306,7 @@ fn slopes_agree(name: &str, manifold: &dyn Manifold, density: &LocalKernels, poi
 #[test]
 fn plain_kernels_say_of_each_point_what_the_others_say() {
     let (manifold, points) = bump("euclidean:2", 1.0, 40, 7);
-    let fit = LocalKernels::plain(&*manifold, &points, &Context::of_threads(1)).unwrap();
+    let fit = LocalKernels::plain(&manifold, &points, &Context::of_threads(1)).unwrap();
     for i in [0, 13, 39] {
         let others: Vec<f64> = [&points[..2 * i], &points[2 * i + 2..]].concat();
         let of = |(kappa, share): (f64, f64)| {
@@ -320,6 +320,6 @@ fn plain_kernels_say_of_each_point_what_the_others_say() {
             fit.held_out[i]
         );
     }
-    let whole = LocalSettings::default().fit(&*manifold, &points, 1, &Context::of_threads(1), false).unwrap();
+    let whole = LocalSettings::default().fit(&manifold, &points, 1, &Context::of_threads(1), false).unwrap();
     assert_eq!(whole.held_out.len(), fit.held_out.len());
 }

@@ -341,7 +341,7 @@ impl Case {
     fn density(&self) -> LocalKernels {
         let tensors = self.tensors();
         let find = |name: &str| tensors.iter().find(|t| t.0 == name).map(|t| t.1.as_slice());
-        LocalKernels::from_tensors(&*self.manifold, &self.families, find).expect("a sound density")
+        LocalKernels::from_tensors(&self.manifold, &self.families, find).expect("a sound density")
     }
 
     /// log p by its definition; with coordinates stretched in the exponent only, or without the Jacobian, as twins.
@@ -523,14 +523,14 @@ fn tensors_give_the_same_density_back_and_broken_ones_none() {
                 let values = tensors.iter().find(|t| t.0 == wanted)?.1;
                 change(wanted).map_or(Some(values), |cut| values.get(..values.len() - cut))
             };
-            LocalKernels::from_tensors(&*case.manifold, density.families(), find)
+            LocalKernels::from_tensors(&case.manifold, density.families(), find)
         };
         assert_eq!(again(&|_| None), Some(density.clone()), "{name}");
         for broken in ["centres", "shape0", "log-det1"] {
             let cut = |wanted: &str| (wanted == broken).then_some(1);
             assert_eq!(again(&cut), None, "{name}: {broken} is one number short");
         }
-        let gone = LocalKernels::from_tensors(&*case.manifold, density.families(), |_| None);
+        let gone = LocalKernels::from_tensors(&case.manifold, density.families(), |_| None);
         assert_eq!(gone, None, "{name}: nothing there");
     }
 }
@@ -571,7 +571,7 @@ fn truth(manifold: &dyn Manifold, x: &[f64]) -> f64 {
 }
 
 /// With equal shares of all kernels that have one.
-fn with_equal_shares(manifold: &dyn Manifold, density: &LocalKernels) -> LocalKernels {
+fn with_equal_shares(manifold: &Arc<dyn Manifold>, density: &LocalKernels) -> LocalKernels {
     let share = 1.0 / density.families().len() as f64;
     let families: Vec<Family> = density.families().iter().map(|f| Family { share, ..*f }).collect();
     let tensors = density.tensors();
@@ -584,7 +584,7 @@ fn shares_by_em_raise_the_likelihood_of_points_that_were_left_out_and_of_fresh_o
     for name in ["sphere:2", "torus:2", "euclidean:2", "hyperbolic:2", "so3", "product(sphere:1,euclidean:1)"] {
         let manifold = parse(name).unwrap();
         let (train, fresh) = (clusters(&*manifold, 400, 20), clusters(&*manifold, 2000, 21));
-        let all = LocalSettings::default().fit(&*manifold, &train, 1, &Context::of_threads(2), false).unwrap();
+        let all = LocalSettings::default().fit(&manifold, &train, 1, &Context::of_threads(2), false).unwrap();
         let shares: f64 = all.density.families().iter().map(|f| f.share).sum();
         assert!(within_ulps(shares, 1.0, 64.0), "{name}: shares add up to {shares}");
         let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
@@ -596,11 +596,11 @@ fn shares_by_em_raise_the_likelihood_of_points_that_were_left_out_and_of_fresh_o
             LocalSettings { widths: 0, ..LocalSettings::default() },
             LocalSettings { factors: vec![0.3, 1.0], ..LocalSettings::default() },
         ] {
-            let held_out = part.fit(&*manifold, &train, 1, &Context::of_threads(2), false).unwrap().held_out;
+            let held_out = part.fit(&manifold, &train, 1, &Context::of_threads(2), false).unwrap().held_out;
             let (more, less) = (mean(&all.held_out), mean(&held_out));
             assert!(more > less - dropped, "{name}: {more} with all kinds, {less} with a part of them");
         }
-        let equal = with_equal_shares(&*manifold, &all.density);
+        let equal = with_equal_shares(&manifold, &all.density);
         let pairs = all
             .density
             .log_density(&fresh, &Context::of_threads(2))
@@ -636,8 +636,8 @@ fn repeats_of_a_point_are_left_out_together() {
         let doubled: Vec<f64> = single.chunks(m).flat_map(|x| [x, x].concat()).collect();
         let settings = LocalSettings { neighbours: vec![], ..LocalSettings::default() };
         let (one, two) = (
-            settings.fit(&*manifold, &single, 1, &Context::of_threads(2), false).unwrap(),
-            settings.fit(&*manifold, &doubled, 1, &Context::of_threads(2), false).unwrap(),
+            settings.fit(&manifold, &single, 1, &Context::of_threads(2), false).unwrap(),
+            settings.fit(&manifold, &doubled, 1, &Context::of_threads(2), false).unwrap(),
         );
         for (k, expected) in one.held_out.iter().enumerate() {
             for got in &two.held_out[2 * k..2 * k + 2] {
@@ -650,7 +650,7 @@ fn repeats_of_a_point_are_left_out_together() {
         let hair = vec![1e-9; manifold.dim()];
         let close: Vec<f64> =
             single.chunks(m).flat_map(|x| [x.to_vec(), from_normal(&spaces, x, &hair)].concat()).collect();
-        let three = settings.fit(&*manifold, &close, 1, &Context::of_threads(2), false).unwrap();
+        let three = settings.fit(&manifold, &close, 1, &Context::of_threads(2), false).unwrap();
         let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
         assert!(mean(&three.held_out) > mean(&one.held_out) + 1.0, "{name}: no power");
     }
@@ -662,12 +662,12 @@ fn threads_change_no_bit_of_a_fit() {
         let manifold = parse(name).unwrap();
         let points = clusters(&*manifold, 301, 40);
         let [one, two, three] = [1, 2, 3]
-            .map(|t| LocalSettings::default().fit(&*manifold, &points, 1, &Context::of_threads(t), true).unwrap());
+            .map(|t| LocalSettings::default().fit(&manifold, &points, 1, &Context::of_threads(t), true).unwrap());
         for other in [two, three] {
             assert_eq!(one.density, other.density, "{name}");
             assert_eq!((&one.held_out, &one.derivative), (&other.held_out, &other.derivative), "{name}");
         }
-        let another = LocalSettings::default().fit(&*manifold, &points, 2, &Context::of_threads(1), true).unwrap();
+        let another = LocalSettings::default().fit(&manifold, &points, 2, &Context::of_threads(1), true).unwrap();
         assert_ne!(one.held_out, another.held_out, "{name}: another seed, other folds");
     }
 }
@@ -681,7 +681,7 @@ fn kernels_stay_clear_of_the_cut_locus() {
         let mut stream = stream(50);
         let points: Vec<f64> = (0..60).flat_map(|_| point(&*manifold, 1.0, &mut stream)).collect();
         let settings = LocalSettings { neighbours: vec![12.0], ..LocalSettings::default() };
-        let density = settings.fit(&*manifold, &points, 1, &Context::of_threads(1), false).unwrap().density;
+        let density = settings.fit(&manifold, &points, 1, &Context::of_threads(1), false).unwrap().density;
         let largest = settings.factors.iter().copied().fold(0.0, f64::max);
         let total = density.centres();
         let tensors = density.tensors();

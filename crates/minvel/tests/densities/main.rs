@@ -6,6 +6,7 @@ mod support;
 mod density;
 mod density_fit;
 mod few;
+mod foreign;
 mod goodness;
 mod integrals;
 mod local_kernels;

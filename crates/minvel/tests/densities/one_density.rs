@@ -44,7 +44,7 @@ fn densities(manifold: &Arc<dyn Manifold>) -> Vec<Box<dyn Density>> {
     let kernels = KernelDensity::cross_validated(bump, &points, None, &Search::default(), &context).unwrap().0;
     let search = MixtureSearch { most: 4, ..MixtureSearch::default() };
     let mixture = Mixture::fitted(&**manifold, &points, 3, &search, &context).unwrap();
-    let local = LocalSettings::default().smooth().fit(&**manifold, &points, 1, &context, false).unwrap().density;
+    let local = LocalSettings::default().smooth().fit(manifold, &points, 1, &context, false).unwrap().density;
     let fitted = Fit::on(manifold).objective(Goal::None).points(&points).unwrap();
     let mut all: Vec<Box<dyn Density>> =
         vec![Box::new(kernels), Box::new(mixture), Box::new(local), Box::new(fitted.into_parts().0)];
@@ -134,7 +134,7 @@ fn scores_are_gradients_of_the_log_density() {
         let manifold = parse(name).unwrap();
         let (points, own) = (data(&manifold, 24), data(&manifold, 80));
         let context = Context::bare();
-        let local = LocalSettings::default().smooth().fit(&*manifold, &own, 1, &context, false).unwrap().density;
+        let local = LocalSettings::default().smooth().fit(&manifold, &own, 1, &context, false).unwrap().density;
         compare_scores(&format!("{name}, kernels"), &local, &points);
         let fitted = Fit::on(&manifold).objective(Goal::None).points(&own).unwrap();
         compare_scores(&format!("{name}, fit"), fitted.model(), &points);

@@ -1,10 +1,12 @@
 //! What the tests share: values of expressions, laws of geometry, exact expectations, a sampler that is wrong on purpose.
 #![allow(dead_code)] // each binary uses its own part
 
+pub mod bare;
 pub mod expectation;
 pub mod fits;
 #[macro_use]
 pub mod geometry;
+pub mod klein;
 pub mod sampling;
 
 use minvel_engine::{Clock, Expr, Options, State};

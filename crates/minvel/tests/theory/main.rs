@@ -16,6 +16,7 @@ mod eval;
 mod files;
 mod golden;
 mod learner;
+mod manifold_defaults;
 mod manifold_facts;
 mod manifold_laws;
 mod manifold_names;

@@ -30,8 +30,7 @@ fn tangent<'g>(m: &dyn Manifold, x: Expr<'g>, stream: u32) -> Expr<'g> {
     let v = m.tangent_normal(x, x.graph().normal_like(stream, x));
     let length = m.inner(x, v, v).sqrt();
     // short of the cut locus
-    let spaces = m.spaces().unwrap_or_default();
-    let reach = spaces.iter().map(|s| 0.8 * s.injectivity()).fold(2.5, f64::min);
+    let reach = (0.8 * m.injectivity()).min(2.5);
     (reach / length).min(1.0).expand(-1) * v
 }
 
@@ -345,4 +344,17 @@ for_every_manifold! {
     tangent_normals_have_the_covariance_of_the_metric
     derivatives_are_finite_where_points_meet
     short_steps_keep_their_digits_in_single_precision
+}
+
+// What the defaults of [`Manifold`] derive obeys the same laws.
+for_bare_manifolds! {
+    the_logarithm_is_as_long_as_the_distance
+    the_distance_is_a_metric
+    the_projection_is_idempotent_and_self_adjoint
+    the_gradient_is_dual_to_the_derivative
+    charts_are_inverse_to_their_points
+    the_metric_of_the_chart_is_pulled_back
+    the_base_law_is_the_one_of_its_energy
+    tangent_normals_have_the_covariance_of_the_metric
+    derivatives_are_finite_where_points_meet
 }

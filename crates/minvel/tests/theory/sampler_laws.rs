@@ -3,7 +3,9 @@
 //! Expectations under q ∝ e^{−E₀−V} are taken with points of the base law e^{−E₀}, which every manifold can draw, weighted
 //! by e^{−V}: rows are independent, so are their errors.
 
+use crate::support::bare::Bare;
 use crate::support::geometry::wave;
+use crate::support::klein::KleinBottle;
 use crate::support::sampling::Untested;
 use crate::support::values;
 use minvel::energy::{Energy, Gaussian, VonMisesFisher};
@@ -222,4 +224,13 @@ fn a_million_steps_on_the_sphere_stay_on_it_in_single_precision() {
     let worst = draws.points.chunks(3).map(|p| (length(p) - 1.0).abs()).fold(0.0, f64::max);
     println!("lengths are off by {worst:e}");
     assert!(worst < 1e-6);
+}
+
+/// On manifolds without charts of their own steps are along geodesics.
+#[test]
+fn corrected_langevin_steps_are_in_detailed_balance_on_manifolds_of_others() {
+    for m in [Arc::new(Bare::of("sphere:2")) as Arc<dyn Manifold>, Arc::new(KleinBottle)] {
+        assert_exact(&Metropolis::on(m.clone()), 0.25);
+        assert_wrong(&langevin(m), 0.25);
+    }
 }

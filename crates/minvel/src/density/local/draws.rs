@@ -1,7 +1,7 @@
 //! Draws of a density of local kernels, and the nodes of a quadrature by them.
 
 use super::kernels::{Kind, LocalKernels};
-use crate::manifold::Space;
+use crate::manifold::{InNumbers, Space};
 use minvel_engine::random::{Draw, Key, Stream};
 use std::f64::consts::TAU;
 
@@ -12,6 +12,7 @@ impl LocalKernels {
         let mut stream = Stream::new(Key::new(seed, 0), 0);
         let (mut v, mut z) = (vec![0.0; n], vec![0.0; n]);
         let mut points = vec![0.0; count * m];
+        let mut placed = Placed::default();
         for point in points.chunks_mut(m) {
             let mut left = stream.uniform();
             let family = self.families.iter().find(|f| {
@@ -22,24 +23,25 @@ impl LocalKernels {
             let i = stream.draw(Draw::Integer(total as u32)) as usize;
             z.iter_mut().for_each(|z| *z = stream.normal());
             match family.kind {
+                Kind::Uniform if self.foreign.is_some() => placed.centres.push(None),
                 Kind::Uniform => self.uniform(&mut stream, point),
                 Kind::Natural { kappa } => {
                     let centre = &self.centres[i * m..][..m];
-                    point.copy_from_slice(&self.bump.sample(centre, kappa, &mut stream));
+                    point.copy_from_slice(&self.bump().sample(centre, kappa, &mut stream));
                     self.to_side_of(centre, point);
                 }
                 Kind::Fixed { width } => {
                     v.iter_mut().zip(&z).for_each(|(v, z)| *v = width * z);
-                    self.place(&self.centres[i * m..][..m], &v, point);
+                    placed.kernel(self, i, &v, point);
                 }
                 Kind::Local { shape, factor } => {
                     self.shapes[shape].multiply(i, total, &z, &mut v);
                     v.iter_mut().for_each(|v| *v *= factor.sqrt());
-                    self.place(&self.centres[i * m..][..m], &v, point);
+                    placed.kernel(self, i, &v, point);
                 }
             }
         }
-        points
+        self.foreign.as_ref().map_or(points, |foreign| placed.points(self, foreign, seed))
     }
 
     /// Appends the points at standard coordinates `z` (n numbers each) of the kernel of a family about centre i.
@@ -57,7 +59,7 @@ impl LocalKernels {
             }
             let at = points.len();
             points.resize(at + m, 0.0);
-            self.place(&self.centres[i * m..][..m], &v, &mut points[at..]);
+            self.place(i, &v, &mut points[at..]);
         }
     }
 
@@ -91,5 +93,37 @@ impl LocalKernels {
             }
             at += s.ambient();
         }
+    }
+}
+
+/// Draws on another manifold, which are placed together: the centre of each, none for the uniform law, and coordinates.
+#[derive(Default)]
+struct Placed {
+    centres: Vec<Option<usize>>,
+    coordinates: Vec<f64>,
+}
+
+impl Placed {
+    /// Places a point at coordinates v about a centre, or remembers to.
+    fn kernel(&mut self, kernels: &LocalKernels, i: usize, v: &[f64], point: &mut [f64]) {
+        if kernels.foreign.is_some() {
+            self.centres.push(Some(i));
+            self.coordinates.extend_from_slice(v);
+        } else {
+            kernels.place(i, v, point);
+        }
+    }
+
+    /// All points, in their order.
+    fn points(self, kernels: &LocalKernels, foreign: &InNumbers, seed: u64) -> Vec<f64> {
+        let m = kernels.ambient();
+        let of: Vec<usize> = self.centres.iter().flatten().copied().collect();
+        let centres: Vec<f64> = of.iter().flat_map(|&i| &kernels.centres[i * m..][..m]).copied().collect();
+        let frames: Vec<f64> = of.iter().flat_map(|&i| kernels.frame(i)).copied().collect();
+        let about = foreign.points(&centres, &frames, &self.coordinates);
+        let uniform = foreign.base(self.centres.len() - of.len(), seed);
+        let (mut about, mut uniform) = (about.chunks(m), uniform.chunks(m));
+        let next = |centre: &Option<usize>| if centre.is_some() { about.next() } else { uniform.next() };
+        self.centres.iter().flat_map(next).flatten().copied().collect()
     }
 }

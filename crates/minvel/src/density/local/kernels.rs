@@ -4,7 +4,7 @@ use super::shape::Shape;
 use super::work::{Work, add_up};
 use crate::Error;
 use crate::density::{Bump, Density, by_rows, slope};
-use crate::manifold::{Manifold, Space};
+use crate::manifold::{InNumbers, Manifold, Space};
 use crate::train::Context;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
@@ -21,7 +21,7 @@ pub enum Kind {
         /// σ.
         width: f64,
     },
-    /// The natural kernel of the manifold ([`Bump`]), normalised at any width.
+    /// The natural kernel of a product of model spaces ([`Bump`]), normalised at any width.
     Natural {
         /// κ.
         kappa: f64,
@@ -47,12 +47,20 @@ pub struct Family {
 /// A normalised density of local kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalKernels {
+    pub(super) dim: usize,
+    pub(super) ambient: usize,
+    /// The model spaces that the manifold is a product of; none where it is another one.
     pub(super) spaces: Vec<Space>,
+    /// Any other manifold.
+    pub(super) foreign: Option<Arc<InNumbers>>,
     pub(super) log_volume: Option<f64>,
     pub(super) centres: Vec<f64>,
+    /// A frame at each centre, on other manifolds.
+    pub(super) frames: Vec<f64>,
     pub(super) shapes: Vec<Shape>,
     pub(super) families: Vec<Family>,
-    pub(super) bump: Bump,
+    /// Where there are model spaces.
+    pub(super) bump: Option<Bump>,
     /// log N(κ) of families of natural kernels, 0 of others.
     normalisers: Vec<f64>,
     /// For each centre the highest log of its kernels, and −½ over their largest variance: together they bound them.
@@ -61,27 +69,40 @@ pub struct LocalKernels {
 
 /// Centres that are worked on together.
 pub(super) const BLOCK: usize = 64;
-/// Kernels on curved compact spaces end at this share of the injectivity radius, and are at most this much narrower: what
-/// they leave beyond is e^{−26} in two dimensions.
-const END: f64 = 0.9;
-const NARROWER: f64 = 8.0;
 /// Kernels smaller than e^{−FAR} of the largest so far are not added up.
 pub(super) const FAR: f64 = 42.0;
 
 impl LocalKernels {
-    /// On a manifold, without centres.
-    pub(super) fn blank(manifold: &dyn Manifold) -> Self {
-        let spaces =
-            manifold.spaces().unwrap_or_else(|| panic!("local kernels: {manifold} is no product of known spaces"));
-        let log_volume = manifold.volume().map(f64::ln);
-        let bump = Bump::new(manifold).expect("the spaces are known");
-        let (centres, shapes, families, bounds, normalisers) = (vec![], vec![], vec![], vec![], vec![]);
-        LocalKernels { spaces, log_volume, centres, shapes, families, bump, normalisers, bounds }
+    /// On a manifold, without centres; an error where its geometry contradicts itself.
+    pub(super) fn blank(manifold: &Arc<dyn Manifold>) -> Result<Self, Error> {
+        let (spaces, bump, foreign) = match manifold.spaces() {
+            Some(spaces) => (spaces, Some(Bump::new(&**manifold)?), None),
+            None => (vec![], None, Some(Arc::new(InNumbers::new(manifold)?))),
+        };
+        Ok(LocalKernels {
+            dim: manifold.dim(),
+            ambient: manifold.ambient(),
+            spaces,
+            foreign,
+            log_volume: manifold.volume().map(f64::ln),
+            centres: vec![],
+            frames: vec![],
+            shapes: vec![],
+            families: vec![],
+            bump,
+            normalisers: vec![],
+            bounds: vec![],
+        })
     }
 
     pub(super) fn with_centres(&self, points: &[f64], of: &[usize]) -> Self {
         let m = self.ambient();
-        LocalKernels { centres: of.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect(), ..self.clone() }
+        self.standing_on(of.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect())
+    }
+
+    fn standing_on(&self, centres: Vec<f64>) -> Self {
+        let frames = self.foreign.as_ref().map(|m| m.frames(&centres)).unwrap_or_default();
+        LocalKernels { centres, frames, ..self.clone() }
     }
 
     /// The same with these shares; families without a share are dropped.
@@ -95,7 +116,7 @@ impl LocalKernels {
     pub(super) fn bounded(mut self) -> Self {
         let (n, total) = (self.dim(), self.centres());
         let normaliser = |family: &Family| match family.kind {
-            Kind::Natural { kappa } => self.bump.log_normaliser(kappa),
+            Kind::Natural { kappa } => self.bump().log_normaliser(kappa),
             _ => 0.0,
         };
         self.normalisers = self.families.iter().map(normaliser).collect();
@@ -124,26 +145,18 @@ impl LocalKernels {
     fn blocks(&self, x: &[f64], blocks: &mut Vec<(f64, usize)>) {
         let m = self.ambient();
         blocks.clear();
+        let mut squares = [0.0; BLOCK];
         for (k, bounds) in self.bounds.chunks(BLOCK).enumerate() {
-            let centres = self.centres[k * BLOCK * m..].chunks(m);
+            let squares = &mut squares[..bounds.len()];
+            self.chords_squared(&self.centres[k * BLOCK * m..][..bounds.len() * m], x, squares);
             let highest = bounds
                 .iter()
-                .zip(centres)
-                .map(|((log, rate), c)| log + rate * self.chord_squared(c, x))
+                .zip(squares)
+                .map(|((log, rate), square)| log + rate * *square)
                 .fold(f64::NEG_INFINITY, f64::max);
             blocks.push((highest, k * BLOCK));
         }
         blocks.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    }
-
-    pub(super) fn chord_squared(&self, c: &[f64], x: &[f64]) -> f64 {
-        let mut at = 0;
-        let mut part = |s: &Space| {
-            let own = at..at + s.ambient();
-            at = own.end;
-            s.chord_squared(&c[own.clone()], &x[own])
-        };
-        self.spaces.iter().map(&mut part).sum()
     }
 
     /// All numbers of the density but the shares, each list under a name, to be kept in a file.
@@ -156,13 +169,18 @@ impl LocalKernels {
 
     /// The inverse of [`LocalKernels::tensors`]; `None` where something is missing or does not fit.
     pub fn from_tensors<'a>(
-        manifold: &dyn Manifold,
+        manifold: &Arc<dyn Manifold>,
         families: &[Family],
         find: impl Fn(&str) -> Option<&'a [f64]>,
     ) -> Option<Self> {
-        let mut this = LocalKernels { families: families.to_vec(), ..Self::blank(manifold) };
-        this.centres = find("centres")?.to_vec();
-        let (total, n) = (this.centres.len() / this.ambient(), this.dim());
+        let centres = find("centres")?.to_vec();
+        let total = centres.len() / manifold.ambient();
+        if total == 0 || centres.len() != total * manifold.ambient() {
+            return None;
+        }
+        let mut this = Self::blank(manifold).ok()?.standing_on(centres);
+        this.families = families.to_vec();
+        let n = this.dim();
         while let (Some(factors), Some(log_det)) =
             (find(&format!("shape{}", this.shapes.len())), find(&format!("log-det{}", this.shapes.len())))
         {
@@ -174,14 +192,13 @@ impl LocalKernels {
         let known = |family: &Family| match family.kind {
             Kind::Local { shape, factor } => shape < this.shapes.len() && factor > 0.0,
             Kind::Fixed { width } => width > 0.0,
-            Kind::Natural { kappa } => kappa > 0.0 && kappa.is_finite(),
+            Kind::Natural { kappa } => kappa > 0.0 && kappa.is_finite() && this.bump.is_some(),
             Kind::Uniform => this.log_volume.is_some(),
         };
         if families.is_empty() || families.iter().any(|family| !(0.0..=1.0).contains(&family.share)) {
             return None;
         }
-        (total > 0 && this.centres.len() == total * this.ambient() && families.iter().all(known))
-            .then(|| this.bounded())
+        families.iter().all(known).then(|| this.bounded())
     }
 
     /// Coordinates of the centres, row-major.
@@ -191,12 +208,12 @@ impl LocalKernels {
 
     /// Intrinsic dimension.
     pub fn dim(&self) -> usize {
-        self.spaces.iter().map(|s| s.dim()).sum()
+        self.dim
     }
 
     /// Numbers of a point.
     pub fn ambient(&self) -> usize {
-        self.spaces.iter().map(|s| s.ambient()).sum()
+        self.ambient
     }
 
     /// Number of centres.
@@ -214,37 +231,9 @@ impl LocalKernels {
         self.log_volume
     }
 
-    /// The widest kernel that stays clear of the cut locus.
-    pub(super) fn widest(&self) -> f64 {
-        self.spaces.iter().map(|s| s.injectivity()).fold(f64::INFINITY, f64::min) / NARROWER
-    }
-
-    /// Normal coordinates of x about c and log|dvol/dv|; infinite near the cut locus of a curved space, where kernels end.
-    pub(super) fn to_normal(&self, c: &[f64], x: &[f64], v: &mut [f64]) -> f64 {
-        let (mut at, mut from, mut log) = (0, 0, 0.0);
-        for s in &self.spaces {
-            let (m, n) = (s.ambient(), s.dim());
-            let own = &mut v[from..from + n];
-            log += s.to_normal(&c[at..at + m], &x[at..at + m], own);
-            if matches!(s, Space::Sphere(_) | Space::Projective(_) | Space::So3) {
-                let end = END * s.injectivity();
-                if own.iter().map(|v| v * v).sum::<f64>() > end * end {
-                    log = f64::INFINITY;
-                }
-            }
-            (at, from) = (at + m, from + n);
-        }
-        log
-    }
-
-    /// The point with normal coordinates v about c.
-    pub(super) fn place(&self, c: &[f64], v: &[f64], x: &mut [f64]) {
-        let (mut at, mut from) = (0, 0);
-        for s in &self.spaces {
-            let (m, n) = (s.ambient(), s.dim());
-            s.from_normal(&c[at..at + m], &v[from..from + n], &mut x[at..at + m]);
-            (at, from) = (at + m, from + n);
-        }
+    /// The natural kernel; panics where there is none, and no density has one then.
+    pub(super) fn bump(&self) -> &Bump {
+        self.bump.as_ref().expect("natural kernels stand on model spaces")
     }
 
     /// log of each family's own density at each point, `[points, families]`.
@@ -324,21 +313,7 @@ impl LocalKernels {
     /// log of a natural kernel about c, times (2π)^{n/2}.
     pub(super) fn log_natural(&self, x: &[f64], family: usize, c: &[f64]) -> f64 {
         let Kind::Natural { kappa } = self.families[family].kind else { unreachable!("a family of natural kernels") };
-        kappa * self.bump.statistic(x, c) - self.normalisers[family] + 0.5 * self.dim() as f64 * TAU.ln()
-    }
-
-    /// Normal coordinates of x about the centres of a block, one coordinate after another.
-    fn coordinates(&self, x: &[f64], start: usize, len: usize, work: &mut Work) {
-        let (m, n) = (self.ambient(), self.dim());
-        for i in 0..len {
-            work.jacobian[i] = self.to_normal(&self.centres[(start + i) * m..][..m], x, &mut work.one);
-            let mut square = 0.0;
-            for j in 0..n {
-                work.v[j * BLOCK + i] = work.one[j];
-                square += work.one[j] * work.one[j];
-            }
-            work.square[i] = square;
-        }
+        kappa * self.bump().statistic(x, c) - self.normalisers[family] + 0.5 * self.dim() as f64 * TAU.ln()
     }
 }
 
@@ -348,7 +323,7 @@ impl Density for LocalKernels {
     }
 
     fn manifold(&self) -> Arc<dyn Manifold> {
-        Space::product(&self.spaces)
+        self.foreign.as_ref().map_or_else(|| Space::product(&self.spaces), |other| other.manifold.clone())
     }
 
     fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {

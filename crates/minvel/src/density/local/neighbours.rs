@@ -10,6 +10,8 @@ pub struct Neighbours {
     lists: Vec<Vec<u32>>,
     /// A short distance between neighbours: that to the nearest, such that one in twenty is shorter.
     pub near: f64,
+    /// The median distance to the nearest.
+    pub median: f64,
     /// Root of the mean squared distance of two points.
     pub spread: f64,
 }
@@ -27,8 +29,9 @@ impl Neighbours {
         let mut nearest: Vec<f64> = rows.iter().map(|r| r.first).filter(|d| d.is_finite()).collect();
         nearest.sort_by(f64::total_cmp);
         let near = nearest.get(nearest.len() / 20).copied().unwrap_or(1.0);
+        let median = nearest.get(nearest.len() / 2).copied().unwrap_or(1.0);
         let spread = (rows.iter().map(|r| r.mean).sum::<f64>() / total as f64).sqrt();
-        Ok(Neighbours { lists: rows.into_iter().map(|r| r.list).collect(), near, spread })
+        Ok(Neighbours { lists: rows.into_iter().map(|r| r.list).collect(), near, median, spread })
     }
 
     /// Nearest points of point i, nearest first.
@@ -54,8 +57,9 @@ impl Near {
         let own = &points[i * m..][..m];
         let mut all: Vec<(f64, u32)> = vec![];
         let mut sum = 0.0;
-        for (j, other) in points.chunks(m).enumerate() {
-            let square = space.chord_squared(own, other);
+        let mut squares = vec![0.0; points.len() / m];
+        space.chords_squared(points, own, &mut squares);
+        for (j, &square) in squares.iter().enumerate() {
             sum += square;
             // Equal points differ by rounding only.
             if square > 1e-24 {

@@ -61,6 +61,9 @@ impl LocalKernels {
             }
             Kind::Uniform => 0.0,
         };
+        if self.foreign.is_some() {
+            return None;
+        }
         let (mut far, mut at) = (0.0f64, 0);
         for space in &self.spaces {
             match space {

@@ -1,42 +1,63 @@
-//! A plain kernel density: natural kernels of several widths about every point, for data that is too little for more.
+//! A plain kernel density: kernels of several widths about every point, for data that is too little for more.
 //!
 //! **Statement.** p = (1−u) Σ_k π_k (1/N) Σ_i K_{κ_k}(x; c_i) + u/vol, κ_k twice κ_{k−1}; π maximises L(π) = Σ_i log p₋ᵢ(c_i) by
 //! EM, which stops after N rounds: few points do not choose one width, they only lean towards some. It starts at shares
 //! ∝ e^{L_k/2}, L_k that of one width, and a tenth in equal parts, so that sharp kernels need a reason.
+//! K is the natural kernel on products of model spaces; elsewhere it is the wrapped normal one, and of one width, the best.
 //! **Source.** smyth1999stacking (shares by left-out points).
 //! **Conventions.** u = 0 where the volume is infinite. Repeats of a point are left out with it. The widest kernel is wider
 //! than the points lie apart, the narrowest about as wide as near neighbours do, so that there are no needles.
 //! **Error.** On smooth laws a single best width is better by about 0.01 nats; where widths vary, stacking is better by far
-//! (`minvel reproduce small`). **Checked by** tests/densities/few.rs.
+//! (`minvel reproduce small`). **Checked by** tests/densities/few.rs, tests/densities/foreign.rs.
 
 use super::LocalFit;
-use super::kernels::{Family, Kind, LocalKernels};
-use crate::density::{Bump, KernelDensity};
+use super::kernels::{BLOCK, Family, Kind, LocalKernels};
+use super::neighbours::Neighbours;
+use super::work::Work;
+use crate::density::{Bump, KernelDensity, blend, by_rows, share};
 use crate::train::Context;
 use crate::{Error, Manifold};
+use std::f64::consts::TAU;
+use std::sync::Arc;
 
 /// u where the volume is finite.
 const UNIFORM: f64 = 0.01;
+/// Widths that are tried.
+const WIDTHS: usize = 24;
+/// The narrowest, over the median distance to the nearest point and √n: few points would now and then ask for needles.
+const NARROWEST: f64 = 1.5;
 
 impl LocalKernels {
     /// The plain kernel density of at least two different points, and what the others say about each of them; without
     /// derivatives.
-    pub fn plain(manifold: &dyn Manifold, points: &[f64], context: &Context) -> Result<LocalFit, Error> {
-        let blank = LocalKernels::blank(manifold);
-        let bump = Bump::new(manifold).expect("the spaces are known");
-        let left_out = KernelDensity::left_out(bump, points, UNIFORM, context)?;
-        let (uniform, count) = (left_out.uniform, left_out.kappas.len());
+    pub fn plain(manifold: &Arc<dyn Manifold>, points: &[f64], context: &Context) -> Result<LocalFit, Error> {
+        let blank = LocalKernels::blank(manifold)?;
+        let (kernels, uniform, held_out) = match &blank.bump {
+            Some(bump) => natural(bump.clone(), points, context)?,
+            None => wrapped(&blank, points, context)?,
+        };
         let all: Vec<usize> = (0..points.len() / manifold.ambient()).collect();
-        let shares = super::shares(&left_out.logs, likely(&left_out.logs, count), false, all.len(), context)?;
         let mut plain = blank.with_centres(points, &super::together(points, manifold.ambient(), all));
-        let kernels = left_out.kappas.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
-        let kernels =
-            kernels.map(|(&kappa, share)| Family { kind: Kind::Natural { kappa }, share: (1.0 - uniform) * share });
         let rest = (uniform > 0.0).then_some(Family { kind: Kind::Uniform, share: uniform });
+        let kernels = kernels.into_iter().map(|(kind, share)| Family { kind, share: (1.0 - uniform) * share });
         plain.families = rest.into_iter().chain(kernels).collect();
-        let held_out = left_out.logs.chunks(count).map(|row| log_mean(row, &shares)).collect();
         Ok(LocalFit { density: plain.bounded(), held_out, derivative: vec![] })
     }
+}
+
+/// Kernels with their shares, the share of the uniform law, and log p of each point by the others.
+type Chosen = (Vec<(Kind, f64)>, f64, Vec<f64>);
+
+/// Natural kernels of several widths.
+fn natural(bump: Bump, points: &[f64], context: &Context) -> Result<Chosen, Error> {
+    let rows = points.len() / bump.ambient();
+    let left_out = KernelDensity::left_out(bump, points, UNIFORM, context)?;
+    let count = left_out.kappas.len();
+    let shares = super::shares(&left_out.logs, likely(&left_out.logs, count), false, rows, context)?;
+    let kernels = left_out.kappas.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
+    let kernels = kernels.map(|(&kappa, share)| (Kind::Natural { kappa }, *share)).collect();
+    let held_out = left_out.logs.chunks(count).map(|row| log_mean(row, &shares)).collect();
+    Ok((kernels, left_out.uniform, held_out))
 }
 
 /// The shares at which EM starts.
@@ -52,4 +73,55 @@ fn likely(logs: &[f64], count: usize) -> Vec<f64> {
 fn log_mean(logs: &[f64], shares: &[f64]) -> f64 {
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     top + logs.iter().zip(shares).map(|(log, share)| share * (log - top).exp()).sum::<f64>().ln()
+}
+
+/// Wrapped normal kernels of the best width.
+fn wrapped(blank: &LocalKernels, points: &[f64], context: &Context) -> Result<Chosen, Error> {
+    let (n, rows) = (blank.dim() as f64, points.len() / blank.ambient());
+    let neighbours = Neighbours::of(blank, points, 1, context)?;
+    let top = blank.widest().min(2.0 * neighbours.spread / n.sqrt());
+    let bottom = (NARROWEST * neighbours.median / n.sqrt()).min(0.5 * top);
+    let ratio = |k: usize| k as f64 / (WIDTHS - 1) as f64;
+    let widths: Vec<f64> = (0..WIDTHS).map(|k| bottom * (top / bottom).powf(ratio(k))).collect();
+    let all: Vec<usize> = (0..rows).collect();
+    let kernels = blank.with_centres(points, &all);
+    let uniform = share(UNIFORM, blank.log_volume());
+    let logs = by_rows(rows, WIDTHS, context, |first, out| {
+        let mut work = Work::new(blank.dim(), 0);
+        for (i, out) in (first..).zip(out.chunks_mut(WIDTHS)) {
+            kernels.without(i, &widths, &mut work, out);
+            out.iter_mut().for_each(|log| *log = blend(*log, uniform));
+        }
+    })?;
+    let total = |k: usize| logs.iter().skip(k).step_by(WIDTHS).sum::<f64>();
+    let best = (0..WIDTHS).max_by(|a, b| total(*a).total_cmp(&total(*b))).expect("some width");
+    let held_out = logs.iter().skip(best).step_by(WIDTHS).copied().collect();
+    Ok((vec![(Kind::Fixed { width: widths[best] }, 1.0)], uniform.map_or(0.0, |(u, _)| u), held_out))
+}
+
+impl LocalKernels {
+    /// log of the mean kernel of each width at centre i, about all centres elsewhere.
+    fn without(&self, i: usize, widths: &[f64], work: &mut Work, out: &mut [f64]) {
+        let (m, n, total) = (self.ambient(), self.dim() as f64, self.centres());
+        let x = &self.centres[i * m..][..m];
+        let mut others: Vec<(f64, f64)> = vec![];
+        for start in (0..total).step_by(BLOCK) {
+            let len = BLOCK.min(total - start);
+            self.coordinates(x, start, len, work);
+            let pairs = work.square[..len].iter().zip(&work.jacobian);
+            // Equal points differ by rounding only.
+            others.extend(pairs.map(|(s, j)| (*s, *j)).filter(|(s, j)| *s > 1e-24 || *j == f64::INFINITY));
+        }
+        for (width, out) in widths.iter().zip(out) {
+            let log = |(square, log): &(f64, f64)| -0.5 * square / (width * width) - log;
+            let top = others.iter().map(log).fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = others.iter().map(|o| (log(o) - top).exp()).sum();
+            let count = others.len() as f64;
+            *out = if top > f64::NEG_INFINITY {
+                top + (sum / count).ln() - n * (0.5 * TAU.ln() + width.ln())
+            } else {
+                f64::MIN
+            };
+        }
+    }
 }

@@ -74,9 +74,9 @@ impl LocalKernels {
         let total = of.len();
         let moments = Moments { space: self, points, neighbours, count, shrinkage, widest, outside };
         let rows = by_rows(total, entries + 1, context, |first, rows| {
-            let (mut v, mut c) = (vec![0.0; n], vec![0.0; n * n]);
+            let mut c = vec![0.0; n * n];
             for (&at, row) in of[first..].iter().zip(rows.chunks_mut(entries + 1)) {
-                moments.factor(at, &mut v, &mut c);
+                moments.factor(at, &mut c);
                 let mut log_det = 0.0;
                 for a in 0..n {
                     row[a * (a + 1) / 2..][..a].copy_from_slice(&c[a * n..][..a]);
@@ -106,21 +106,22 @@ struct Moments<'a> {
 
 impl Moments<'_> {
     /// Their Cholesky factor about point `at`, into the lower triangle of `c`.
-    fn factor(&self, at: usize, v: &mut [f64], c: &mut [f64]) {
+    fn factor(&self, at: usize, c: &mut [f64]) {
         let &Moments { space, points, neighbours, count, shrinkage, widest, outside } = self;
         let (m, n) = (space.ambient(), space.dim());
         let floor = (0.1 * neighbours.near).powi(2) / n as f64;
         c.fill(0.0);
         let near = neighbours.list(at).iter().map(|&j| j as usize).filter(|&j| !outside(j)).take(count);
-        let mut found: f64 = 0.0;
-        for j in near {
-            space.to_normal(&points[at * m..][..m], &points[j * m..][..m], v);
+        let near: Vec<f64> = near.flat_map(|j| &points[j * m..][..m]).copied().collect();
+        let found = (near.len() / m) as f64;
+        let (mut v, mut logs) = (vec![0.0; near.len() / m * n], vec![0.0; near.len() / m]);
+        space.normals(&points[at * m..][..m], &near, &mut v, &mut logs);
+        for v in v.chunks(n) {
             for a in 0..n {
                 for b in 0..=a {
                     c[a * n + b] += v[a] * v[b];
                 }
             }
-            found += 1.0;
         }
         let trace: f64 = (0..n).map(|a| c[a * n + a]).sum::<f64>() / found.max(1.0);
         let scale = (widest.powi(2) / trace.max(1e-300)).min(1.0);
@@ -135,7 +136,7 @@ impl Moments<'_> {
 }
 
 /// Lower Cholesky factor in place of a symmetric positive matrix given by its lower triangle.
-fn cholesky(c: &mut [f64], n: usize) {
+pub(crate) fn cholesky(c: &mut [f64], n: usize) {
     for a in 0..n {
         for b in 0..=a {
             let sum: f64 = (0..b).map(|k| c[a * n + k] * c[b * n + k]).sum();

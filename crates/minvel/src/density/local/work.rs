@@ -7,6 +7,8 @@ use super::shape::Shape;
 pub(super) struct Work {
     pub n: usize,
     pub one: Vec<f64>,
+    /// Coordinates of a block, one centre after another.
+    pub rows: Vec<f64>,
     pub v: Vec<f64>,
     pub whitened: Vec<f64>,
     pub jacobian: Vec<f64>,
@@ -25,6 +27,7 @@ impl Work {
         Work {
             n,
             one: vec![0.0; n],
+            rows: vec![0.0; n * BLOCK],
             v: vec![0.0; n * BLOCK],
             whitened: vec![0.0; n * BLOCK],
             jacobian: block(),
