@@ -13,13 +13,13 @@ mod quality;
 
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::report::Row;
+use minvel::Error;
 use minvel::energy::{Energy, Mlp, Toy};
 use minvel::estimate::{Estimate, format};
 use minvel::flow::{FlowForm, Law, Noise, RiemannianLangevin};
 use minvel::network::{Activation, Features};
 use minvel::objective::{MinimumVelocity, Objective};
-use minvel::train::{Context, Look, Trainer};
-use minvel::{Error, energy};
+use minvel::train::{Context, Learner, Look, Step};
 use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, State};
 use quality::Quality;
@@ -197,14 +197,12 @@ impl Directions {
         let loss = 0.5 * self.objective(law).loss(&energy, self.data(&g, law, setting).into(), noise);
         let schedule = self.schedule(setting.iterations);
         let optimiser = Optimiser { schedule, average: Some(self.average), ..Optimiser::rmsprop_tf(self.rate) };
-        let updates = optimiser.minimise(loss, &energy::parameters(&model, &g));
-        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &context.options(self.seeds))?;
-        let mut state = State::new(self.seeds);
-        energy::initialise(&model, &mut state, self.seed);
-        updates.initialise(&mut state);
+        let step = Step::of_energy(&model, loss, &optimiser);
         let data = self.fixed_set(law, setting, context)?;
-        let trainer = Trainer::new(name, setting.iterations, self.seed);
-        let training = trainer.run(&mut program, &mut state, &[("data", &data)], context)?.all_finite()?;
+        let mut learner = Learner::new(&g, &step, &model.parameters(), (self.seed, self.seeds), context)?;
+        learner = learner.input("data", &data[..]);
+        let training = learner.train(name, setting.iterations, context)?.all_finite()?;
+        let state = learner.into_state();
 
         let judge = quality::Judge { law, model: &model, grid: self.grid, mass: self.mass };
         let last = quality::parameters(&model, &state, "");

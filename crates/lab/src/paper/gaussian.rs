@@ -11,7 +11,7 @@ use minvel::Error;
 use minvel::estimate::{Estimate, Line, Moments};
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::objective::{MinimumVelocity, Objective, Reduction};
-use minvel::train::{Context, Trainer};
+use minvel::train::{Context, Learner, Step};
 use minvel_engine::optim::{Optimiser, RateSchedule};
 use minvel_engine::{Clock, Draw, Expr, Graph, State};
 use serde::{Deserialize, Serialize};
@@ -114,12 +114,12 @@ impl Gaussian {
         let a = g.variable("a", []);
         let loss = self.rows(a, batch, step_size, Reduction::ControlVariate).mean_rows();
         let schedule = RateSchedule::Cosine { steps: iterations, floor: 0.0 };
-        let updates = Optimiser { schedule, ..Optimiser::adam(rate) }.minimise(loss, &[a]);
-        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &context.options(self.seeds))?;
+        let step = Step::minimise(loss, &[a], &Optimiser { schedule, ..Optimiser::adam(rate) });
         let mut state = State::new(self.seeds);
         state.set("a", &[0.1], 1);
-        updates.initialise(&mut state);
-        Trainer::new("a", iterations, self.seed).run(&mut program, &mut state, &[], context)?.all_finite()?;
+        let mut learner = Learner::<f32>::from_state(&g, &step, state, self.seed, context)?;
+        learner.train("a", iterations, context)?.all_finite()?;
+        let state = learner.into_state();
         Ok(state.get("a").expect("it was set").iter().map(|&a| a as f64).collect())
     }
 

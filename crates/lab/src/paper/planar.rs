@@ -5,16 +5,16 @@
 //! **Checked by** tests/lab/experiment_planar.rs.
 
 use crate::experiment::Config;
+use minvel::Error;
 use minvel::energy::{Energy, Mlp};
 use minvel::estimate::Estimate;
 use minvel::flow::{Law, Noise};
 use minvel::network::{Activation, Features};
 use minvel::objective::{Objective, ScoreMatching, Sliced};
-use minvel::train::{Context, Trainer};
-use minvel::{Error, energy};
+use minvel::train::{Context, Learner};
 use minvel_engine::math::Real;
 use minvel_engine::optim::Optimiser;
-use minvel_engine::{Clock, Device, Draw, Expr, Graph, Options, State};
+use minvel_engine::{Clock, Device, Graph, Options, State};
 use serde::{Deserialize, Serialize};
 
 /// How a network is trained.
@@ -50,7 +50,6 @@ pub(super) enum Data<'a> {
 }
 
 /// Streams of the programs.
-const DATA: u32 = 0;
 const NOISE: u32 = 1;
 const POINTS: u32 = 2;
 
@@ -86,20 +85,15 @@ impl Models {
         (seed, seeds): (u64, usize),
         context: &Context,
     ) -> Result<Self, Error> {
-        let (g, model) = (Graph::new(), network(learning.hidden));
-        let points: Vec<f32> =
-            if let Data::Fixed(points) = data { points.iter().map(|x| *x as f32).collect() } else { vec![] };
-        let x = data.batch(&g, learning.batch);
-        let noise = Noise::drawn(Law::Gaussian, NOISE);
-        let loss = objective.loss(&|x| model.energy(x), x.into(), noise) / objective.scale();
-        let optimiser = Optimiser::rmsprop_tf(learning.rate).minimise(loss, &energy::parameters(&model, &g));
-        let updates = [optimiser.updates.as_slice(), &model.follow(&g)].concat();
-        let mut program = g.try_compile::<f32>(&[loss], &updates, &context.options(seeds))?;
-        let mut state = State::new(seeds);
-        energy::initialise(&model, &mut state, seed);
-        optimiser.initialise(&mut state);
-        let trainer = Trainer::new("energy", iterations, seed);
-        trainer.run(&mut program, &mut state, &[("data", &points)], context)?;
+        let model = network(learning.hidden);
+        let learner = Learner::of(&model, objective).batch(learning.batch).replicas(seeds).seed(seed);
+        let learner = match data {
+            Data::Fresh(law) => learner.fresh(law),
+            Data::Fixed(points) => learner.points(points, 2),
+        };
+        let mut learner = learner.optimiser(Optimiser::rmsprop_tf(learning.rate)).start(context)?;
+        learner.train("energy", iterations, context)?;
+        let state = learner.into_state();
         let kept = model.parameters().into_iter().chain(model.followers());
         let variables = kept.map(|p| (p.name.clone(), state.get(&p.name).expect("it was trained").to_vec()));
         Ok(Models { hidden: learning.hidden, seeds, variables: variables.collect() })
@@ -143,19 +137,5 @@ impl Models {
         program.try_run(&mut self.state(), &[("x", points)], Clock { seed, step: u32::MAX })?;
         let both = program.try_output(0)?.chunks(rows).zip(program.try_output(1)?.chunks(rows));
         Ok(both.map(|(exact, sliced)| [exact, sliced].map(|own| Estimate::of(own.iter().copied()))).collect())
-    }
-}
-
-impl Data<'_> {
-    /// Points of one step, `rows × [2]`.
-    fn batch<'g>(self, g: &'g Graph, rows: usize) -> Expr<'g> {
-        match self {
-            Data::Fresh(law) => law.sample(g, rows, DATA).expect("synthetic data can be sampled"),
-            Data::Fixed(points) => {
-                let count = points.len() / 2;
-                let index = g.random_rows(Draw::Epoch(count as u32), DATA, rows, []);
-                g.input("data", [count, 2]).gather(index)
-            }
-        }
     }
 }

@@ -251,6 +251,20 @@ impl Fitted {
         Ok(Fitted { model, record: None })
     }
 
+    /// Reads a model on a manifold of one's own.
+    pub fn load_on(path: &Path, manifold: impl IntoManifold) -> Result<Fitted, Error> {
+        let manifold = manifold.into_manifold();
+        let named = |name: &str| {
+            if name == manifold.to_string() {
+                Ok(manifold.clone())
+            } else {
+                Err(format!("the model lives on {name}, not on {manifold}"))
+            }
+        };
+        let (model, _) = Model::read_on::<serde_json::Value>(path, named)?;
+        Ok(Fitted { model, record: None })
+    }
+
     /// How it was fitted and what held-out rows say; `None` of a model that was loaded.
     pub fn record(&self) -> Option<&Record> {
         self.record.as_ref()

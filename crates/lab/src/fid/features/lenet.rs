@@ -14,7 +14,7 @@ use crate::catalogue;
 use crate::image::{Images, Labelled};
 use minvel::Error;
 use minvel::network::Parameter;
-use minvel::train::{Checkpoint, Context, Scalar, Trainer};
+use minvel::train::{Checkpoint, Context, Learner, Scalar, Step};
 use minvel_engine::init::Init;
 use minvel_engine::optim::{Optimiser, RateSchedule, UpdateRule};
 use minvel_engine::{Clock, DeviceError, Draw, Expr, Graph, Options, State, Window};
@@ -155,12 +155,12 @@ impl Lenet {
         let every = (own.images.count / batch) as u32;
         let schedule = RateSchedule::Steps { every, factor: 0.95 };
         let optimiser = Optimiser { schedule, ..Optimiser::new(UpdateRule::Sgd { momentum: 0.9 }, 0.01) };
-        let updates = optimiser.minimise(loss, &variables(&g));
-        updates.initialise(&mut state);
-        let mut program = g.try_compile::<f32>(&[loss], &updates.updates, &context.options(1))?;
+        let step = Step::minimise(loss, &variables(&g), &optimiser);
         let (images, labels) = (centred(&own.images), labels.collect::<Vec<f32>>());
-        let inputs: [(&str, &[f32]); 2] = [("images", &images), ("labels", &labels)];
-        Trainer::new("lenet", steps, seed).run(&mut program, &mut state, &inputs, context)?.all_finite()?;
+        let learner = Learner::from_state(&g, &step, state, seed, context)?;
+        let mut learner = learner.input("images", images).input("labels", labels);
+        learner.train("lenet", steps, context)?.all_finite()?;
+        let state = learner.into_state();
         let mut weights = State::new(1);
         for p in parameters() {
             let values = state.get(&p.name).expect("it was trained").to_vec();

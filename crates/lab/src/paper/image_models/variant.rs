@@ -7,7 +7,7 @@ use crate::plot::{Axis, Dash, Figure, Lines, Plot, Series};
 use minvel::Error;
 use minvel::autoencoder::{Autoencoder, AutoencoderLearning, AutoencoderSettings, Codec, Latent, ModelCard};
 use minvel::manifold::Space;
-use minvel::train::{Checkpoint, Context, Look, Trainer, Training};
+use minvel::train::{Checkpoint, Context, Learner, Look, Trainer, Training};
 use minvel_engine::{Graph, State};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -125,22 +125,19 @@ impl Variant {
         let card = self.card(image_models, images.len() / self.pixels(), seed);
         let g = Graph::new();
         let step = learning.step(g.input_bytes("images", [images.len() / self.pixels(), self.pixels()]));
-        let mut program = g.try_compile::<f32>(&step.outputs, &step.all_updates(), &context.options(seeds))?;
-        let inputs = [("images", images)];
-        let mut program = program.loaded(&[]).with_bytes(&inputs);
-        let mut state = learning.start(seeds, seed);
-        step.initialise(&mut state);
+        let mut learner = Learner::from_state(&g, &step, learning.start(seeds, seed), seed, context)?;
+        learner = learner.bytes("images", images);
         let (mut whole, mut from) = (Training::default(), 0);
         for steps in self.kept() {
             let name =
                 if steps == self.settings.iterations { self.name.clone() } else { format!("{}-{steps}", self.name) };
             let block = (self.settings.iterations / LOOKS).max(1);
             let trainer = Trainer { from, block, ..Trainer::new(&name, steps, seed) };
-            let training = trainer.run_loaded(&mut program, &mut state, context)?;
+            let training = learner.run(&trainer, context)?;
             whole.looks.extend(training.looks);
             let known: Vec<usize> = whole.divergences.iter().map(|d| d.replica).collect();
             whole.divergences.extend(training.divergences.into_iter().filter(|d| !known.contains(&d.replica)));
-            self.keep(&card, &state, folder, steps, context)?;
+            self.keep(&card, learner.state(), folder, steps, context)?;
             from = steps;
         }
         Ok(whole)
