@@ -4,7 +4,6 @@ mod bound;
 mod chain;
 mod describe;
 mod gemm;
-mod isa;
 mod lower;
 mod memory;
 mod moves;
@@ -15,14 +14,14 @@ mod tiling;
 mod vector;
 
 pub(crate) use bound::Bound;
-pub use isa::Isa;
 pub use run::Execute;
 
 use crate::device::DeviceError;
 use crate::expr::Expr;
 use crate::graph::Graph;
+use crate::isa::Isa;
 use crate::math::Real;
-use crate::program::Options;
+use crate::options::Options;
 
 /// Bytes of a worker's arena that stay in the second-level cache beside the weights.
 const ARENA: usize = 512 << 10;

@@ -23,7 +23,7 @@ pub(crate) use run::Executor;
 use crate::device::DeviceError as Trouble;
 use crate::expr::Expr;
 use crate::graph::Graph;
-use crate::program::Options;
+use crate::options::Options;
 
 /// Threads of a block, which kernels call so too.
 const THREADS: usize = 256;

@@ -8,7 +8,7 @@
 //! `v` either agree with std exactly or do not exist there.
 //! **Error** beside each f32 function: the largest found, rounded up, in units in the last place of the exact value;
 //! over every f32 for exp, exp_m1, tanh and σ, every 11th for the others, 10⁸ random pairs for atan2. f64 is std's.
-//! **Checked by** `tests/ulp.rs`.
+//! **Checked by** `tests/engine/ulp.rs`.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};

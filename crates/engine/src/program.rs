@@ -1,48 +1,16 @@
 //! Programs: expressions compiled once and run many times.
 
-use crate::cpu::{self, Isa};
-use crate::device::{Device, DeviceError, Precision};
+use crate::cpu;
+use crate::device::{Device, DeviceError};
 use crate::expr::Expr;
 use crate::graph::Graph;
 use crate::inputs::{Clock, Inputs};
 use crate::limits;
 use crate::math::Real;
 use crate::op::Op;
+use crate::options::Options;
 use crate::state::State;
-use std::num::NonZero;
 use std::ops::Range;
-
-/// How a program is compiled.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Independent replicas (seeds) that run side by side.
-    pub replicas: usize,
-    /// Where it runs; by default what `MINVEL_DEVICE` says, or the CPU.
-    pub device: Device,
-    /// How a GPU computes matrix products.
-    pub precision: Precision,
-    /// Threads; 0 means `RAYON_NUM_THREADS`, or else all cores. Results do not depend on it.
-    pub threads: usize,
-    /// Instruction set; `None` means the best this machine has. Results do not depend on it.
-    pub isa: Option<Isa>,
-    /// Largest number of rows in a tile, a multiple of 16; 0 means chosen by the size of the program.
-    pub tile: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        let device = Device::from_environment().unwrap_or_else(|why| panic!("{why}"));
-        Options { replicas: 1, device, precision: Precision::F32, threads: 0, isa: None, tile: 0 }
-    }
-}
-
-impl Options {
-    pub(crate) fn threads(&self) -> usize {
-        let from_environment = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|&n: &usize| n > 0);
-        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-        if self.threads > 0 { self.threads } else { from_environment().unwrap_or_else(cores) }
-    }
-}
 
 /// A compiled program, which may be moved to another thread. Running it on the CPU allocates nothing; on a GPU its variables stay there between runs.
 pub struct Program<T: Real>(Backend<T>);

@@ -13,7 +13,7 @@
 //! is missing; the radius carries 24 bits, the angle 23. `Integer(n)` favours no value by more than n·2⁻³² relatively. A
 //! permutation of exactly 2⁸, 2¹⁰, 2¹²… items is always even, as Feistel networks are.
 //!
-//! **Checked by** `tests/random.rs`.
+//! **Checked by** `tests/engine/random.rs`.
 
 #![allow(unsafe_code)] // tiles are written through pointers, since threads share one buffer
 

@@ -11,11 +11,11 @@ fn own_harness<'a>(manifest: &'a str) -> Vec<&'a str> {
     own.filter_map(|section| section.lines().find_map(name)).collect()
 }
 
-/// A file, and those in the folder of its name.
+/// The sources of a binary: a file, or those in the folder of its name.
 fn sources(file: PathBuf) -> Vec<PathBuf> {
     let inside = std::fs::read_dir(file.with_extension("")).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> = inside.collect();
-    files.push(file);
+    let files: Vec<PathBuf> = inside.chain([file]).filter(|path| path.is_file()).collect();
+    assert!(!files.is_empty(), "a binary has sources");
     files
 }
 

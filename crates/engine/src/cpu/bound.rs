@@ -2,11 +2,11 @@
 
 #![allow(unsafe_code)] // a run is given addresses
 
-use super::isa::Isa;
 use super::plan::Plan;
 use super::run::{Executor, External, Externals};
 use crate::device::DeviceError;
 use crate::inputs::{Clock, Inputs, Named};
+use crate::isa::Isa;
 use crate::limits::filled;
 use crate::math::Real;
 use crate::state::State;

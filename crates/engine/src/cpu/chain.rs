@@ -5,10 +5,10 @@
 //! over the block and intermediate values never leave the cache.
 #![allow(unsafe_code)] // raw pointers: operands of one arena are read and written side by side
 
-use super::isa::{Isa, dispatch};
 use super::plan::{Chain, ChainOp, Code, Lanes, Slot};
 use super::run::{Place, Worker};
 use super::tiling::LANES;
+use crate::isa::{Isa, dispatch};
 use crate::math::Real;
 use crate::op::{Binary, Unary};
 use std::ops::Range;

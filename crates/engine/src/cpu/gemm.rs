@@ -8,8 +8,8 @@
 //! **Checked by** the tests below, against a double-precision triple loop.
 #![allow(unsafe_code)] // raw pointers: tiles of one buffer are read and written side by side
 
-use super::isa::Isa;
 use super::vector::{Portable, Vector};
+use crate::isa::Isa;
 use crate::math::Real;
 
 /// Where the sums of [`lanes`] start.

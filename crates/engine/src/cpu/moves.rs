@@ -1,9 +1,9 @@
 //! Instructions that move data: loads, saves, copies, windows, gathers, and the few that look at whole values.
 #![allow(unsafe_code)] // raw pointers: places of one memory are read and written side by side
 
-use super::isa::dispatch;
 use super::plan::*;
 use super::run::{Place, Worker};
+use crate::isa::dispatch;
 use crate::math::Real;
 use crate::op::Window;
 use crate::random::{self, Draw, Site};

@@ -3,7 +3,6 @@
 
 use super::chain::{Arg, BLOCK};
 use super::gemm::{self, Start};
-use super::isa::Isa;
 use super::memory::Aligned;
 use super::moves;
 use super::plan::*;
@@ -11,6 +10,7 @@ use super::team::Team;
 use super::tiling::{LANES, Tiling};
 use crate::device::{BadIndex, DeviceError};
 use crate::inputs::Clock;
+use crate::isa::Isa;
 use crate::math::Real;
 use crate::random::Key;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 //! Statement: for y = f(a), Δy = f(a + Δa) − f(a) is computed from a, y and Δa by an identity that has Δa as a factor
 //! (`Δ tanh a = tanh Δa·(1 − tanh a·tanh(a + Δa))`, `Δeᵃ = eᵃ·expm1 Δa`, …). The relative error is then a few
 //! rounding errors for any δ, where plain subtraction loses log₁₀(|f|/|Δf|) digits.
-//! Checked by: tests/conformance.rs, for |δ| down to 1e-12 in f32.
+//! Checked by: tests/engine/conformance.rs, for |δ| down to 1e-12 in f32.
 
 use super::{check_points, dependents};
 use crate::expr::Expr;

@@ -6,7 +6,8 @@
 //! **Error.** Rounding. **Checked by** tests/theory/energy_laws.rs (equal to the plain network, parameter counts).
 //!
 //! ```
-//! use minvel::energy::{Activation, Conditional, Features};
+//! use minvel::energy::Conditional;
+//! use minvel::network::{Activation, Features};
 //! use minvel_engine::Graph;
 //! let g = Graph::new();
 //! let energy = Conditional::new("e", Features::of_point(8), 784, &[256, 256], Activation::Tanh);

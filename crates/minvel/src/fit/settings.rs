@@ -193,7 +193,7 @@ impl FitSettings {
             (
                 "network.activation",
                 self.network.activation != Activation::Relu,
-                "must not be relu: its gradient is discontinuous",
+                "must be silu, tanh, softplus, elu or sin, not relu: its gradient is discontinuous",
             ),
             ("network.waves", self.network.waves <= WIDEST, "must be at most 65536"),
             ("network.frequency", self.network.frequency > 0.0, "must be positive"),

@@ -50,7 +50,7 @@ impl Layer {
     /// Convolutions one after another, with so many channels each.
     ///
     /// ```
-    /// use minvel::energy::Layer;
+    /// use minvel::network::Layer;
     /// let layers = Layer::convolutions([32, 32, 3], &[64, 128, 256]);
     /// assert_eq!(layers[2], Layer::Convolution { image: [8, 8, 128], filters: 256 });
     /// ```

@@ -2,8 +2,7 @@
 //!
 //! Every statistic is standardised by its own standard error and printed; seeds are fixed; each has a twin that must fail.
 
-#[path = "support/tiles.rs"]
-mod tiles;
+use crate::tiles;
 
 use Draw::*;
 use minvel_engine::math::Real;

@@ -81,7 +81,7 @@ macro_rules! dispatch {
     ) => {
         $(#[$meta])*
         $vis unsafe fn $name $(< $($g: $bound),+ $(, $(const $c: $cty),+)? >)?
-        ($isa: $crate::cpu::isa::Isa $(, $arg: $ty)*) $(-> $ret)? {
+        ($isa: $crate::isa::Isa $(, $arg: $ty)*) $(-> $ret)? {
             #[inline(always)]
             unsafe fn body $(< $($g: $bound),+ $(, $(const $c: $cty),+)? >)?
             ($($arg: $ty),*) $(-> $ret)? $body
@@ -106,9 +106,9 @@ macro_rules! dispatch {
             unsafe {
                 match $isa {
                     #[cfg(target_arch = "x86_64")]
-                    $crate::cpu::isa::Isa::Avx512 => avx512 $(::< $($g),+ $(, $($c),+)? >)? ($($arg),*),
+                    $crate::isa::Isa::Avx512 => avx512 $(::< $($g),+ $(, $($c),+)? >)? ($($arg),*),
                     #[cfg(target_arch = "x86_64")]
-                    $crate::cpu::isa::Isa::Avx2 => avx2 $(::< $($g),+ $(, $($c),+)? >)? ($($arg),*),
+                    $crate::isa::Isa::Avx2 => avx2 $(::< $($g),+ $(, $($c),+)? >)? ($($arg),*),
                     _ => body $(::< $($g),+ $(, $($c),+)? >)? ($($arg),*),
                 }
             }

@@ -4,12 +4,8 @@
 //! differences, once and twice, and `jvp` is its adjoint. Differences: `difference` equals subtraction where
 //! subtraction is exact enough to tell, and keeps its digits where subtraction loses them.
 
-#[path = "support/cases.rs"]
-mod cases;
-#[path = "support/naive.rs"]
-mod naive;
-#[path = "support/subject.rs"]
-mod subject;
+use crate::cases;
+use crate::subject;
 
 use cases::{Domain, FUNCTIONS, Laws, mvl_energy, mvl_loss, mvl_step};
 use minvel_engine::reference::{self, Values};
