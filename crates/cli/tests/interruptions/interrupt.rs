@@ -75,8 +75,8 @@ fn signals_at_random_moments_end_a_fit_within_a_second_and_change_no_bit() {
     let (mut longest, mut sent, mut arguments) = (Duration::ZERO, 0, begin("parts", &[]));
     loop {
         let mut child = folder.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // later and later, so that it ends some time
-        let wait = duration * numbers.uniform() * (0.2 + 0.1 * sent as f64);
+        // early at first, since the whole fit may have been slowed down by its neighbours; later and later, so that it ends
+        let wait = duration * numbers.uniform() * (0.1 + 0.05 * sent as f64);
         std::thread::sleep(Duration::from_secs_f64(wait));
         if let Some(status) = child.try_wait().unwrap() {
             assert!(status.success(), "{status}");
