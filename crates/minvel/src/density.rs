@@ -32,6 +32,7 @@ pub(crate) use crate::train::by_rows;
 
 use crate::train::Context;
 use crate::{Error, Manifold};
+use minvel_engine::random::Stream;
 use minvel_engine::{Clock, Graph, State};
 use std::fmt;
 use std::sync::Arc;
@@ -103,6 +104,25 @@ fn uniform_points(manifold: &dyn Manifold, count: usize, seed: u64, context: &Co
     let mut program = graph.try_compile::<f64>(&[points], &[], &context.options(1))?;
     program.try_run(&mut State::new(1), &[], Clock { seed, step: 0 })?;
     Ok(program.try_output(0)?.to_vec())
+}
+
+/// Draws of the uniform law with its share, and of `component` otherwise.
+fn blended_draws(
+    share: Option<(f64, f64)>,
+    uniform: &[f64],
+    ambient: usize,
+    stream: &mut Stream,
+    mut component: impl FnMut(&mut Stream) -> Vec<f64>,
+) -> Vec<f64> {
+    let mut points = Vec::with_capacity(uniform.len());
+    for uniform in uniform.chunks(ambient) {
+        if share.is_some_and(|(share, _)| draw::uniform(stream) < share) {
+            points.extend(uniform);
+        } else {
+            points.extend(component(stream));
+        }
+    }
+    points
 }
 
 /// How many points there are; panics where the numbers are not whole points.

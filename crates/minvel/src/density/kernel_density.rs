@@ -10,7 +10,7 @@
 
 use super::cloud::{Cloud, exp_below_zero, largest, sum_of_exponentials};
 use super::natural::{LEAST, MOST};
-use super::{Bump, Density, blend, by_rows, draw, rows, share, uniform_points};
+use super::{Bump, Density, blend, blended_draws, by_rows, draw, rows, share, uniform_points};
 use crate::train::Context;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
@@ -324,16 +324,10 @@ impl Density for KernelDensity {
         let m = self.bump.ambient();
         let mut stream = Stream::new(Key::new(seed, 0), 0x4b44_4531);
         let spread = uniform_points(&*self.manifold(), count, seed, context)?;
-        let mut points = Vec::with_capacity(count * m);
-        for uniform in spread.chunks(m) {
-            if self.share.is_some_and(|(share, _)| draw::uniform(&mut stream) < share) {
-                points.extend(uniform);
-                continue;
-            }
-            let centre = draw::weighted(&self.weights, &mut stream) * m;
-            points.extend(self.bump.sample(&self.centres[centre..][..m], self.kappa, &mut stream));
-        }
-        Ok(points)
+        Ok(blended_draws(self.share, &spread, m, &mut stream, |stream| {
+            let centre = draw::weighted(&self.weights, stream) * m;
+            self.bump.sample(&self.centres[centre..][..m], self.kappa, stream)
+        }))
     }
 }
 

@@ -10,7 +10,7 @@
 use super::cloud::exp_below_zero;
 use super::component::Component;
 use super::family::Natural;
-use super::{Bump, Density, blend, by_rows, draw, rows, share, uniform_points};
+use super::{Bump, Density, blend, blended_draws, by_rows, draw, rows, share, uniform_points};
 use crate::manifold::Space;
 use crate::train::Context;
 use crate::{Error, Manifold};
@@ -359,17 +359,11 @@ impl Density for Mixture {
         let weights: Vec<f64> = components.iter().map(|(weight, _)| *weight).collect();
         let mut stream = Stream::new(Key::new(seed, 0), 0x4d49_5831);
         let spread = uniform_points(&*self.manifold(), count, seed, context)?;
-        let mut points = Vec::with_capacity(count * m);
-        for uniform in spread.chunks(m) {
-            if self.share.is_some_and(|(share, _)| draw::uniform(&mut stream) < share) {
-                points.extend(uniform);
-                continue;
-            }
+        Ok(blended_draws(self.share, &spread, m, &mut stream, |stream| {
             let mut point = vec![];
-            let (_, laws) = &components[draw::weighted(&weights, &mut stream)];
-            laws.iter().for_each(|law| law.draw(&mut stream, &mut point));
-            points.extend(self.standard.undo(&point));
-        }
-        Ok(points)
+            let (_, laws) = &components[draw::weighted(&weights, stream)];
+            laws.iter().for_each(|law| law.draw(stream, &mut point));
+            self.standard.undo(&point)
+        }))
     }
 }

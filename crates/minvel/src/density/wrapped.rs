@@ -9,7 +9,7 @@
 //! **Error.** Rounding; the steps of c and Σ leave out the end, and how |dv/dvol| changes with c: likelihoods are a little
 //! below the best. **Checked by** tests/densities/foreign.rs.
 
-use super::{Density, LocalKernels, MixtureSearch, blend, by_rows, draw, rows, share};
+use super::{Density, LocalKernels, MixtureSearch, blend, blended_draws, by_rows, draw, rows, share};
 use crate::manifold::{InNumbers, Pairs};
 use crate::special::{Eigen, erf, log_gamma};
 use crate::train::Context;
@@ -304,13 +304,8 @@ impl Density for WrappedMixture {
         let weights: Vec<f64> = (0..self.components()).map(|k| self.weight(k)).collect();
         let mut stream = Stream::new(Key::new(seed, 0), 0x4d49_5832);
         let spread = self.space.base(count, seed);
-        let mut points = Vec::with_capacity(count * m);
-        for uniform in spread.chunks(m) {
-            if self.share.is_some_and(|(share, _)| draw::uniform(&mut stream) < share) {
-                points.extend(uniform);
-                continue;
-            }
-            let k = draw::weighted(&weights, &mut stream);
+        Ok(blended_draws(self.share, &spread, m, &mut stream, |stream| {
+            let k = draw::weighted(&weights, stream);
             let z = loop {
                 let z: Vec<f64> = (0..n).map(|_| stream.normal()).collect();
                 if z.iter().map(|z| z * z).sum::<f64>() <= self.ends[k] {
@@ -320,9 +315,8 @@ impl Density for WrappedMixture {
             let factor = &self.factors[k * n * n..][..n * n];
             let v: Vec<f64> = (0..n).map(|a| (0..=a).map(|b| factor[a * n + b] * z[b]).sum()).collect();
             let (centre, frame) = (&self.centres[k * m..][..m], &self.frames[k * n * m..][..n * m]);
-            points.extend(self.space.points(centre, frame, &v));
-        }
-        Ok(points)
+            self.space.points(centre, frame, &v)
+        }))
     }
 }
 
