@@ -9,16 +9,15 @@
 mod line;
 mod plane;
 
-use super::laws::{LAWS, Law, are_known_on};
+use super::laws::{LAWS, Law, Place, places, unit};
 use super::recipe::{Fits, Recipe};
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::report::{Claim, Row};
+use minvel::Error;
 use minvel::estimate::Estimate;
 use minvel::fit::{Fit, Model};
 use minvel::train::Context;
-use minvel::{Error, Manifold, manifold};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Its line in the list.
 pub const ENTRY: Entry = Entry {
@@ -36,7 +35,7 @@ const WHOLE: f64 = 1e-4;
 /// The survey: its settings, the manifolds with their names, and how laws on them are fitted.
 struct Integrals {
     settings: Settings,
-    manifolds: Vec<(String, Arc<dyn Manifold>)>,
+    manifolds: Vec<Place>,
     fits: Fits,
 }
 
@@ -90,39 +89,21 @@ impl Integrals {
         demand("rows", !this.rows.is_empty() && this.rows.iter().all(|n| *n >= 5), "must be at least 5 each")?;
         demand("split", this.split >= 20, "must be at least 20")?;
         demand("fresh", this.fresh >= 100, "must be at least 100")?;
-        demand("manifolds", !this.manifolds.is_empty(), "names no manifold")?;
-        let mut manifolds = vec![];
-        for name in &this.manifolds {
-            let manifold = manifold::parse(name).map_err(|e| config.refuse("manifolds", &format!("is wrong: {e}")))?;
-            let what = format!("names `{name}`: only spaces of one or two dimensions have such laws");
-            demand("manifolds", are_known_on(&*manifold), &what)?;
-            manifolds.push((name.clone(), manifold));
-        }
+        let manifolds = places(config, &this.manifolds)?;
         Ok(Integrals { settings: this, manifolds, fits })
     }
 
-    fn find(
-        &self,
-        (name, manifold): &(String, Arc<dyn Manifold>),
-        law: &Law,
-        rows: usize,
-        k: usize,
-        context: &Context,
-    ) -> Result<Found, Error> {
-        let seed = |what: &str| {
-            self.settings.seed << 32
-                | u64::from(minvel::stream::named(&format!("{name} {} {rows} {k} {what}", law.name)))
-        };
-        let data = law.points(&**manifold, rows, seed("data"));
-        let fresh = law.points(&**manifold, self.settings.fresh, seed("fresh"));
-        let settings = self.fits.of(self.settings.seed + k as u64);
+    fn find(&self, place: &Place, law: &Law, rows: usize, k: usize, context: &Context) -> Result<Found, Error> {
+        let (manifold, this) = (&place.1, &self.settings);
+        let [data, fresh] = law.sets(place, [rows, this.fresh], (this.seed, k));
+        let settings = self.fits.of(this.seed + k as u64);
         let own_context = context.within("own");
         let fit = Fit::on(manifold).settings(settings.clone()).context(&own_context).points(&data)?;
         let nll = |logs: Vec<f64>| -logs.iter().sum::<f64>() / logs.len() as f64;
         let own = nll(fit.model().log_density(&fresh, context)?);
         let score = fit.record().expect("it was just fitted").evaluation.test_nll;
         let mut split = None;
-        if rows >= self.settings.split {
+        if rows >= this.split {
             let mut always = settings.clone();
             always.few.rows = 0;
             let own_context = context.within("split");
@@ -166,13 +147,8 @@ impl Experiment for Integrals {
             let mut found: Vec<Found> = vec![];
             for &count in &self.settings.rows {
                 for (l, law) in LAWS.iter().enumerate() {
-                    let unit = format!("{}.rows={count}.law={}", name.replace(':', "-"), l + 1);
-                    let one = |context: &Context| -> Result<Vec<Found>, Error> {
-                        (0..self.settings.seeds)
-                            .map(|k| self.find(place, law, count, k, &context.within(&k.to_string())))
-                            .collect()
-                    };
-                    found.extend(runner.unit(&unit, one)?);
+                    let find = |k: usize, context: &Context| self.find(place, law, count, k, context);
+                    found.extend(unit(runner, (place, count, l), self.settings.seeds, find)?);
                 }
             }
             rows.extend(summary(name, &found));

@@ -2,9 +2,44 @@
 //!
 //! **Statement.** q(x) = Σ_k s_k K_{κ_k}(x; c_k), natural kernels at given distances from the origin, each 0.7 rad further round.
 
-use minvel::Manifold;
+use crate::experiment::{Config, Runner};
 use minvel::density::Bump;
+use minvel::train::Context;
+use minvel::{Error, Manifold, manifold};
 use minvel_engine::random::{Key, Stream};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// A manifold and its name.
+pub(super) type Place = (String, Arc<dyn Manifold>);
+
+/// The manifolds of a survey, which its setting `manifolds` names.
+pub(super) fn places(config: &Config, names: &[String]) -> Result<Vec<Place>, Error> {
+    let refuse = |what: &str| config.refuse("manifolds", what);
+    if names.is_empty() {
+        return Err(refuse("names no manifold"));
+    }
+    let place = |name: &String| {
+        let manifold = manifold::parse(name).map_err(|e| refuse(&format!("is wrong: {e}")))?;
+        if !are_known_on(&*manifold) {
+            return Err(refuse(&format!("names `{name}`: only spaces of one or two dimensions have such laws")));
+        }
+        Ok((name.clone(), manifold))
+    };
+    names.iter().map(place).collect()
+}
+
+/// The data sets of a law and a size, each with what is found in it: a unit of the runner.
+pub(super) fn unit<T: Serialize + DeserializeOwned>(
+    runner: &mut Runner,
+    (place, rows, law): (&Place, usize, usize),
+    seeds: usize,
+    find: impl Fn(usize, &Context) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let name = format!("{}.rows={rows}.law={}", place.0.replace(':', "-"), law + 1);
+    runner.unit(&name, |context| (0..seeds).map(|k| find(k, &context.within(&k.to_string()))).collect())
+}
 
 /// A bump of a law.
 #[derive(Clone, Copy)]
@@ -50,11 +85,20 @@ const ROUGH: [Part; 9] = [
 ];
 
 /// Whether there are such laws on a manifold.
-pub(super) fn are_known_on(manifold: &dyn Manifold) -> bool {
+fn are_known_on(manifold: &dyn Manifold) -> bool {
     manifold.dim() <= 2 && manifold.spaces().is_some_and(|s| s.len() == 1)
 }
 
 impl Law {
+    /// Rows of data set k, and fresh points beside them.
+    pub fn sets(&self, (name, manifold): &Place, [rows, fresh]: [usize; 2], (seed, k): (u64, usize)) -> [Vec<f64>; 2] {
+        let points = |count: usize, what: &str| {
+            let stream = minvel::stream::named(&format!("{name} {} {rows} {k} {what}", self.name));
+            self.points(&**manifold, count, seed << 32 | u64::from(stream))
+        };
+        [points(rows, "data"), points(fresh, "fresh")]
+    }
+
     /// Points of it, row-major.
     pub fn points(&self, manifold: &dyn Manifold, count: usize, seed: u64) -> Vec<f64> {
         let bump = Bump::new(manifold).expect("checked");

@@ -6,17 +6,16 @@
 //! data sets. Below 500 rows `minvel fit` makes the model of [`Model::of_few`]; its cross-validation only scores it.
 //! **Checked by** its own claims, tests/lab/experiment_fit.rs.
 
-use super::laws::{LAWS, Law, are_known_on};
+use super::laws::{LAWS, Law, Place, places, unit};
 use super::recipe::{Fits, Recipe};
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::report::{Claim, Row};
+use minvel::Error;
 use minvel::density::{Bump, Density, KernelDensity, Search};
 use minvel::estimate::Estimate;
 use minvel::fit::{FitSettings, Model};
 use minvel::train::Context;
-use minvel::{Error, Manifold, manifold};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Its line in the list.
 pub const ENTRY: Entry = Entry {
@@ -34,7 +33,7 @@ const BEHIND: f64 = 0.02;
 /// The survey: its settings, the manifolds with their names, and how laws on them are fitted.
 struct Small {
     settings: Settings,
-    manifolds: Vec<(String, Arc<dyn Manifold>)>,
+    manifolds: Vec<Place>,
     fits: Fits,
 }
 
@@ -69,32 +68,14 @@ impl Small {
         let few = |n: &usize| (5..most).contains(n);
         demand("rows", !this.rows.is_empty() && this.rows.iter().all(few), &format!("must be 5 to {} each", most - 1))?;
         demand("fresh", this.fresh >= 100, "must be at least 100")?;
-        demand("manifolds", !this.manifolds.is_empty(), "names no manifold")?;
-        let mut manifolds = vec![];
-        for name in &this.manifolds {
-            let manifold = manifold::parse(name).map_err(|e| config.refuse("manifolds", &format!("is wrong: {e}")))?;
-            let what = format!("names `{name}`: only spaces of one or two dimensions have such laws");
-            demand("manifolds", are_known_on(&*manifold), &what)?;
-            manifolds.push((name.clone(), manifold));
-        }
+        let manifolds = places(config, &this.manifolds)?;
         Ok(Small { settings: this, manifolds, fits })
     }
 
-    fn find(
-        &self,
-        (name, manifold): &(String, Arc<dyn Manifold>),
-        law: &Law,
-        rows: usize,
-        k: usize,
-        context: &Context,
-    ) -> Result<Excess, Error> {
-        let seed = |what: &str| {
-            self.settings.seed << 32
-                | u64::from(minvel::stream::named(&format!("{name} {} {rows} {k} {what}", law.name)))
-        };
-        let data = law.points(&**manifold, rows, seed("data"));
-        let fresh = law.points(&**manifold, self.settings.fresh, seed("fresh"));
-        let settings = self.fits.of(self.settings.seed + k as u64);
+    fn find(&self, place: &Place, law: &Law, rows: usize, k: usize, context: &Context) -> Result<Excess, Error> {
+        let (manifold, this) = (&place.1, &self.settings);
+        let [data, fresh] = law.sets(place, [rows, this.fresh], (this.seed, k));
+        let settings = self.fits.of(this.seed + k as u64);
         let model = Model::of_few(manifold, &settings, &data, context)?;
         let truth = law.log_density(&**manifold, &fresh);
         let excess = |logs: Vec<f64>| truth.iter().zip(logs).map(|(q, p)| q - p).sum::<f64>() / truth.len() as f64;
@@ -128,13 +109,8 @@ impl Experiment for Small {
             for &count in &self.settings.rows {
                 let mut of_size: Vec<Excess> = vec![];
                 for (l, law) in LAWS.iter().enumerate() {
-                    let unit = format!("{}.rows={count}.law={}", name.replace(':', "-"), l + 1);
-                    let one = |context: &Context| -> Result<Vec<Excess>, Error> {
-                        (0..self.settings.seeds)
-                            .map(|k| self.find(place, law, count, k, &context.within(&k.to_string())))
-                            .collect()
-                    };
-                    let sets: Vec<Excess> = runner.unit(&unit, one)?;
+                    let find = |k: usize, context: &Context| self.find(place, law, count, k, context);
+                    let sets: Vec<Excess> = unit(runner, (place, count, l), self.settings.seeds, find)?;
                     details.extend(lines(&format!("{name}, {count} rows, {}", law.name), &sets));
                     of_size.extend(sets);
                 }
