@@ -43,15 +43,19 @@ fn density(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
     let (centres, rows) = (model.kernels().centres(), model.rows());
     let part = if centres < rows { format!(" of {rows} training rows") } else { String::new() };
     say!("a: {centres} centres{part}, kernels");
-    for family in model.kernels().families() {
+    for (k, family) in model.kernels().families().iter().enumerate() {
         let kind = match family.kind {
             Kind::Uniform => "uniform".to_string(),
+            Kind::Grouped { width, .. } => {
+                format!("round, width {width:.3}, about {} groups", model.kernels().kernels_of(k))
+            }
             Kind::Natural { kappa } => format!("natural, κ = {kappa:.3}"),
             Kind::Fixed { width } => format!("round, width {width:.2e}"),
             Kind::Local { shape, factor } => {
-                let dim = model.manifold().dim() as f64;
-                let count = (settings.kernels.neighbours[shape] * dim).ceil();
-                format!("shaped by {count} neighbours, covariance × {factor}")
+                let count = settings.kernels.neighbours_of(shape, model.manifold().dim());
+                let own = model.kernels().kernels_of(k);
+                let groups = if own < centres { format!(", about {own} groups") } else { String::new() };
+                format!("shaped by {count} neighbours, covariance × {factor}{groups}")
             }
         };
         say!("   {:5.1} %  {kind}", 100.0 * family.share);

@@ -117,6 +117,47 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
+/// A loop over plain numbers that is worth compiling once per instruction set.
+///
+/// ```
+/// use minvel_engine::{Loop, widest};
+/// struct Halve<'a>(&'a mut [f64]);
+/// impl Loop for Halve<'_> {
+///     type Output = ();
+///     #[inline(always)]
+///     fn run(self) {
+///         self.0.iter_mut().for_each(|x| *x *= 0.5);
+///     }
+/// }
+/// let mut x = [3.0; 100];
+/// widest(Halve(&mut x));
+/// assert_eq!(x[99], 1.5);
+/// ```
+pub trait Loop {
+    /// What comes of it.
+    type Output;
+
+    /// The loop itself, marked `#[inline(always)]`, as whatever it calls must be, or it is compiled without the features.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a loop with the widest instructions of this machine. Sums and products are never fused unless the loop asks for
+/// it, so that all machines give the same bits.
+pub fn widest<L: Loop>(task: L) -> L::Output {
+    // SAFETY: the set was just detected.
+    unsafe { compiled(Isa::detect(), task) }
+}
+
+dispatch! {
+    /// Runs the copy of a loop for one instruction set.
+    ///
+    /// # Safety
+    /// `isa` is available.
+    unsafe fn compiled<L: Loop>(isa: Isa, task: L) -> L::Output {
+        task.run()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

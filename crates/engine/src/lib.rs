@@ -84,7 +84,7 @@ pub use device::{Card, Device, DeviceError, DeviceErrorKind, Precision, cards};
 pub use expr::{Expr, Operand, concat};
 pub use graph::Graph;
 pub use inputs::Clock;
-pub use isa::Isa;
+pub use isa::{Isa, Loop, widest};
 pub use op::{Binary, Element, Op, Unary, Window};
 pub use options::Options;
 pub use program::{Loaded, Program};

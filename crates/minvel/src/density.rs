@@ -28,7 +28,7 @@ pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
 pub use wrapped::{WrappedKernels, WrappedMixture};
 
-pub(crate) use crate::train::by_rows;
+pub(crate) use crate::train::{by_pieces, by_rows};
 
 use crate::train::Context;
 use crate::{Error, Manifold};

@@ -13,17 +13,22 @@
 mod coordinates;
 mod draws;
 mod folds;
+mod groups;
+mod index;
 mod kernels;
+mod lanes;
+mod layer;
 mod neighbours;
 mod part;
 mod plain;
 mod shape;
 mod slope;
-mod work;
+mod sums;
 
 pub use kernels::{Family, Kind, LocalKernels};
 pub(super) use shape::cholesky;
 
+use crate::density::by_rows;
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use folds::Folds;
@@ -47,6 +52,12 @@ pub struct LocalSettings {
     pub folds: usize,
     /// Centres at most: a random part of the points beyond.
     pub centres: usize,
+    /// Points from which wide kernels stand on groups of them.
+    #[serde(default = "LocalSettings::before_there_were_groups")]
+    pub grouped: usize,
+    /// Relative error of sums over kernels; 0 adds up everything.
+    #[serde(default = "LocalSettings::before_there_was_an_index")]
+    pub tolerance: f64,
 }
 
 impl Default for LocalSettings {
@@ -57,7 +68,9 @@ impl Default for LocalSettings {
             widths: 12,
             shrinkage: 0.05,
             folds: 5,
-            centres: 20_000,
+            centres: 2_000_000,
+            grouped: 5000,
+            tolerance: kernels::TOLERANCE,
         }
     }
 }
@@ -79,6 +92,14 @@ const NEGLIGIBLE: f64 = 1e-3;
 const LEAST_UNIFORM: f64 = 1e-4;
 
 impl LocalSettings {
+    fn before_there_were_groups() -> usize {
+        usize::MAX
+    }
+
+    fn before_there_was_an_index() -> f64 {
+        kernels::TOLERANCE
+    }
+
     /// The density of points of a manifold; from the context's checkpoint if there is one.
     pub fn fit(
         &self,
@@ -118,46 +139,52 @@ impl LocalSettings {
         let own = |inside: &[usize]| inside.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect::<Vec<f64>>();
         let part = |fold: usize| {
             let (inside, others) = folds.parts(fold);
-            Ok((inside, kit.build(&others, &|i| folds.of(i) == fold, context)?))
+            Ok::<_, Error>((own(&inside), inside, kit.build(&others, &|i| folds.of(i) == fold, context)?))
         };
-        let parts: Vec<(Vec<usize>, LocalKernels)> = (0..self.folds).map(part).collect::<Result<_, Error>>()?;
-
-        let shares = context.kept("shares", inputs(self, points, seed), || {
-            let count = parts[0].1.families.len();
-            let mut logs = vec![0.0; rows * count];
+        let (kept, ()) = context.kept("shares", inputs(self, points, seed), || {
+            let mut logs = vec![];
             context.stage("kernels", rows, "rows", || {
-                parts.iter().try_for_each(|(inside, density)| {
-                    let values = density.log_families(&own(inside), context)?;
-                    for (row, &i) in values.chunks(count).zip(inside) {
+                (0..self.folds).try_for_each(|fold| {
+                    let (own, inside, density) = part(fold)?;
+                    let count = density.families.len();
+                    logs.resize(rows * count, 0.0);
+                    let values = density.log_families(&own, context)?;
+                    for (row, &i) in values.chunks(count).zip(&inside) {
                         logs[i * count..][..count].copy_from_slice(row);
                     }
                     Ok(())
                 })
             })?;
+            let count = logs.len() / rows;
             let equal = vec![1.0 / count as f64; count];
             let shares = shares(&logs, equal, kit.blank.log_volume().is_some(), ROUNDS, context)?;
-            Ok((lists([("shares", shares.as_slice())]), ()))
+            let held_out: Vec<f64> = logs.chunks(count).map(|row| log_mean(row, &shares)).collect();
+            Ok((lists([("shares", shares.as_slice()), ("held-out", held_out.as_slice())]), ()))
         })?;
-        let shares = shares.0.get("shares").expect("kept under this name");
+        let list = |name: &str| kept.get(name).expect("kept under this name");
         let all: Vec<usize> = (0..rows).collect();
-        let density = kit.build(&all, &|_| false, context)?.with_shares(shares);
-        let mut held_out = vec![0.0; rows];
+        let density = kit.build(&all, &|_| false, context)?.with_shares(list("shares"));
         let mut derivative = vec![0.0; if with_derivative { points.len() } else { 0 }];
-        context.stage("folds", rows, "rows", || {
-            for (inside, part) in parts {
-                let (part, own) = (part.with_shares(shares), own(&inside));
-                let (logs, slopes) = match with_derivative {
-                    true => part.with_derivative(&own, context)?,
-                    false => (part.log_density_of(&own, context)?, vec![]),
-                };
-                inside.iter().zip(logs).for_each(|(&i, log)| held_out[i] = log);
-                for (row, &i) in slopes.chunks(m).zip(&inside) {
-                    derivative[i * m..][..m].copy_from_slice(row);
-                }
-            }
-            Ok(())
-        })?;
-        Ok(LocalFit { density, held_out, derivative })
+        if with_derivative {
+            context.stage("folds", rows, "rows", || {
+                (0..self.folds).try_for_each(|fold| {
+                    let (own, inside, density) = part(fold)?;
+                    let slopes = density.with_shares(list("shares")).derivative(&own, context)?;
+                    for (row, &i) in slopes.chunks(m).zip(&inside) {
+                        derivative[i * m..][..m].copy_from_slice(row);
+                    }
+                    Ok(())
+                })
+            })?;
+        }
+        Ok(LocalFit { density, held_out: list("held-out").to_vec(), derivative })
+    }
+
+    /// Neighbours that shaped the covariances of a number, on a manifold of so many dimensions.
+    pub fn neighbours_of(&self, shape: usize, dim: usize) -> usize {
+        let counts = || self.neighbours.iter().map(|k| (k * dim as f64).ceil() as usize);
+        let mut coarse = counts().filter(|count| count / SHARED >= 2);
+        counts().nth(shape).or_else(|| coarse.nth(shape - self.neighbours.len())).unwrap_or(0)
     }
 
     /// The part of them without needles: kernels shaped by many neighbours, and not much narrower than these lie.
@@ -188,6 +215,8 @@ struct Kit<'a> {
     /// Neighbours of each shape.
     counts: Vec<usize>,
     widths: Vec<f64>,
+    /// Whether wide kernels stand on groups of points.
+    grouped: bool,
 }
 
 impl<'a> Kit<'a> {
@@ -197,7 +226,7 @@ impl<'a> Kit<'a> {
         points: &'a [f64],
         context: &Context,
     ) -> Result<Self, Error> {
-        let blank = LocalKernels::blank(manifold)?;
+        let blank = LocalKernels::blank(manifold)?.with_tolerance(settings.tolerance);
         let counts: Vec<usize> =
             settings.neighbours.iter().map(|k| (k * manifold.dim() as f64).ceil() as usize).collect();
         let longest = counts.iter().copied().max().unwrap_or(1);
@@ -205,7 +234,8 @@ impl<'a> Kit<'a> {
         let neighbours =
             context.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, context))?;
         let widths = settings.widths_of(&blank, &neighbours);
-        Ok(Kit { settings, points, blank, neighbours, counts, widths })
+        let grouped = rows >= settings.grouped && blank.foreign.is_none();
+        Ok(Kit { settings, points, blank, neighbours, counts, widths, grouped })
     }
 
     /// The density of the points `of`, with equal shares; those `outside` do not shape it.
@@ -218,36 +248,95 @@ impl<'a> Kit<'a> {
         let LocalSettings { factors, shrinkage, .. } = self.settings;
         // The largest factor must not take a kernel over the cut locus.
         let widest = self.blank.widest() / factors.iter().copied().fold(1.0, f64::max).sqrt();
-        let of = &together(self.points, self.blank.ambient(), of.to_vec());
-        let mut density = self.blank.with_centres(self.points, of);
+        let (points, neighbours, m) = (self.points, &self.neighbours, self.blank.ambient());
+        let of = &self.ordered(of);
+        let mut density = self.blank.with_centres(points, of);
+        let around = shape::Surroundings { points, neighbours, outside, shrinkage: *shrinkage, widest };
         for &count in &self.counts {
-            density.add_shape(self.points, of, &self.neighbours, count, *shrinkage, widest, outside, context)?;
+            density.add_shape(0, of, count, &around, context)?;
         }
-        density.families = families(&density, &self.widths, self.counts.len(), factors);
-        Ok(density.bounded())
+        let mut fixed: Vec<Kind> = self.widths.iter().map(|&width| Kind::Fixed { width }).collect();
+        if self.grouped {
+            for (kind, sites) in fixed.iter_mut().zip(groups::grouped(&self.blank, points, of, &self.widths, context)?)
+            {
+                if let (Kind::Fixed { width }, Some(sites)) = (*kind, sites) {
+                    density.sites.push(sites);
+                    *kind = Kind::Grouped { group: density.sites.len() - 2, width };
+                }
+            }
+            for count in self.coarse() {
+                let (sites, members) = groups::grouped_by(&self.blank, points, of, count / SHARED, context);
+                let mut order: Vec<usize> = (0..members.len()).collect();
+                order.sort_by_key(|&k| self.class(members[k]));
+                density.sites.push(sites.reordered(&order, m));
+                let members: Vec<usize> = order.iter().map(|&k| members[k]).collect();
+                density.add_shape(density.sites.len() - 1, &members, count, &around, context)?;
+            }
+        }
+        density.families = self.families(&density, fixed);
+        Ok(density.laid_out())
+    }
+
+    /// Neighbours of the shapes that have a second list of kernels, about groups.
+    fn coarse(&self) -> impl Iterator<Item = usize> {
+        self.counts.iter().copied().filter(|count| self.grouped && count / SHARED >= 2)
+    }
+
+    /// All kinds of kernels, with equal shares.
+    fn families(&self, density: &LocalKernels, fixed: Vec<Kind>) -> Vec<Family> {
+        let uniform = density.log_volume().map(|_| Kind::Uniform);
+        let factors = &self.settings.factors;
+        let mut kinds: Vec<Kind> = uniform.into_iter().chain(fixed).collect();
+        for (shape, count) in self.counts.iter().enumerate() {
+            let coarse = self.coarse().any(|c| c == *count);
+            let own = factors.iter().filter(|factor| !coarse || **factor < 1.0);
+            kinds.extend(own.map(|&factor| Kind::Local { shape, factor }));
+        }
+        for (k, _) in self.coarse().enumerate() {
+            let own = factors.iter().filter(|factor| **factor >= 1.0);
+            kinds.extend(own.map(|&factor| Kind::Local { shape: self.counts.len() + k, factor }));
+        }
+        let share = 1.0 / kinds.len() as f64;
+        kinds.into_iter().map(|kind| Family { kind, share }).collect()
+    }
+}
+
+/// Kernels that are shaped by so many neighbours and not narrower than these lie are shared by the sixth part of them.
+const SHARED: usize = 6;
+
+impl Kit<'_> {
+    /// Points whose kernels reach about as far, and of these near ones, together: a wide kernel among narrow ones would have
+    /// all of them looked at from afar.
+    fn ordered(&self, of: &[usize]) -> Vec<usize> {
+        let mut of = of.to_vec();
+        of.sort_by_key(|&i| self.class(i));
+        let classes = of.chunk_by(|a, b| self.class(*a) == self.class(*b));
+        classes.flat_map(|own| together(self.points, self.blank.ambient(), own.to_vec())).collect()
+    }
+
+    /// How far the kernels of a point reach, in powers of four.
+    fn class(&self, i: usize) -> i64 {
+        (self.neighbours.reach[i].max(f64::MIN_POSITIVE).log2() / 2.0).floor() as i64
     }
 }
 
 /// Tells fits of other points or with other settings apart.
 pub(crate) fn inputs(settings: &LocalSettings, points: &[f64], seed: u64) -> Fingerprint {
-    let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres } = settings;
-    let counts = [*widths as f64, *shrinkage, *folds as f64, *centres as f64, f64::from_bits(seed)];
+    let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres, grouped, tolerance } = settings;
+    let counts = [*widths, *folds, *centres, *grouped].map(|count| count as f64);
+    let counts = [counts.as_slice(), &[*shrinkage, *tolerance, f64::from_bits(seed)]].concat();
     Fingerprint::new().and(neighbours).and(factors).and(&counts).and(points)
 }
 
 /// The same points in an order in which near ones stand together: halves of halves along the longest coordinate.
 fn together(points: &[f64], m: usize, mut of: Vec<usize>) -> Vec<usize> {
     fn halve(points: &[f64], m: usize, of: &mut [usize]) {
-        if of.len() <= kernels::BLOCK {
+        if of.len() <= lanes::BLOCK {
             return;
         }
-        let length = |j: usize| {
-            let all = of.iter().map(|&i| points[i * m + j]);
-            all.clone().fold(f64::NEG_INFINITY, f64::max) - all.fold(f64::INFINITY, f64::min)
-        };
-        let longest = (0..m).max_by(|&a, &b| length(a).total_cmp(&length(b))).expect("a point has coordinates");
+        let longest = longest(points, m, of);
         // Whole blocks on the left, so that only the last block of all is short.
-        let middle = (of.len() / 2).next_multiple_of(kernels::BLOCK);
+        let middle = (of.len() / 2).next_multiple_of(lanes::BLOCK);
         let by = |i: &usize| points[i * m + longest];
         of.select_nth_unstable_by(middle, |a, b| by(a).total_cmp(&by(b)).then(a.cmp(b)));
         let (left, right) = of.split_at_mut(middle);
@@ -258,18 +347,24 @@ fn together(points: &[f64], m: usize, mut of: Vec<usize>) -> Vec<usize> {
     of
 }
 
-/// All kinds of kernels, with equal shares.
-fn families(density: &LocalKernels, widths: &[f64], shapes: usize, factors: &[f64]) -> Vec<Family> {
-    let uniform = density.log_volume().map(|_| Kind::Uniform);
-    let fixed = widths.iter().map(|&width| Kind::Fixed { width });
-    let local = (0..shapes).flat_map(|shape| factors.iter().map(move |&factor| Kind::Local { shape, factor }));
-    let kinds: Vec<Kind> = uniform.into_iter().chain(fixed).chain(local).collect();
-    let share = 1.0 / kinds.len() as f64;
-    kinds.into_iter().map(|kind| Family { kind, share }).collect()
+/// The coordinate in which some points lie farthest apart.
+fn longest(points: &[f64], m: usize, of: &[usize]) -> usize {
+    let mut ends = vec![(f64::INFINITY, f64::NEG_INFINITY); m];
+    for &i in of {
+        for (end, x) in ends.iter_mut().zip(&points[i * m..][..m]) {
+            *end = (end.0.min(*x), end.1.max(*x));
+        }
+    }
+    let length = |j: usize| ends[j].1 - ends[j].0;
+    (0..m).max_by(|&a, &b| length(a).total_cmp(&length(b))).expect("a point has coordinates")
 }
 
 /// Rounds of EM at most.
 const ROUNDS: usize = 300;
+/// More rows than this are at first represented by as many, at equal distances in their order.
+const REPRESENTED: usize = 50_000;
+/// Rounds with all of them then.
+const LAST_ROUNDS: usize = 40;
 
 /// The shares that maximise Σ_rows log Σ_s π_s e^{logs}, by rounds of EM from given ones; the uniform law, if any, is the first.
 fn shares(
@@ -281,26 +376,52 @@ fn shares(
 ) -> Result<Vec<f64>, Error> {
     let count = shares.len();
     let rows = logs.len() / count;
-    let likelihoods: Vec<f64> = logs
-        .chunks(count)
-        .flat_map(|row| {
-            let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            row.iter().map(move |x| (x - top).exp())
-        })
-        .collect();
-    for _ in 0..rounds.min(ROUNDS) {
-        context.go_on()?;
-        let mut next = vec![0.0; count];
-        for row in likelihoods.chunks(count) {
-            let total: f64 = row.iter().zip(&shares).map(|(l, s)| l * s).sum();
-            next.iter_mut().zip(row).zip(&shares).for_each(|((next, l), s)| *next += l * s / total);
-        }
-        shares = next.into_iter().map(|x| x / rows as f64).collect();
+    let rounds = rounds.min(ROUNDS);
+    if rows > REPRESENTED {
+        let some = |k: usize| &logs[k * rows / REPRESENTED * count..][..count];
+        let some: Vec<f64> = (0..REPRESENTED).flat_map(some).copied().collect();
+        shares = rounds_of_em(&some, shares, rounds, context)?;
     }
+    let rounds = if rows > REPRESENTED { rounds.min(LAST_ROUNDS) } else { rounds };
+    shares = rounds_of_em(logs, shares, rounds, context)?;
     shares.iter_mut().filter(|s| **s < NEGLIGIBLE).for_each(|s| *s = 0.0);
     if uniform_first {
         shares[0] = shares[0].max(LEAST_UNIFORM);
     }
     let kept: f64 = shares.iter().sum();
     Ok(shares.iter().map(|s| s / kept).collect())
+}
+
+fn rounds_of_em(logs: &[f64], mut shares: Vec<f64>, rounds: usize, context: &Context) -> Result<Vec<f64>, Error> {
+    // Sums of so many rows each, whatever the threads, so that rounding does not depend on them.
+    const EACH: usize = 4096;
+    let count = shares.len();
+    let rows = logs.len() / count;
+    let likelihoods = by_rows(rows, count, &context.quiet(), |first, out| {
+        for (row, out) in logs[first * count..].chunks(count).zip(out.chunks_mut(count)) {
+            let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            out.iter_mut().zip(row).for_each(|(out, x)| *out = (x - top).exp());
+        }
+    })?;
+    for _ in 0..rounds {
+        let sums = by_rows(rows.div_ceil(EACH), count, &context.quiet(), |first, out| {
+            for (part, next) in (first..).zip(out.chunks_mut(count)) {
+                let rows = &likelihoods[part * EACH * count..((part + 1) * EACH).min(rows) * count];
+                for row in rows.chunks(count) {
+                    let total: f64 = row.iter().zip(&shares).map(|(l, s)| l * s).sum();
+                    next.iter_mut().zip(row).for_each(|(next, l)| *next += l / total);
+                }
+            }
+        })?;
+        for (k, share) in shares.iter_mut().enumerate() {
+            *share *= sums.iter().skip(k).step_by(count).sum::<f64>() / rows as f64;
+        }
+    }
+    Ok(shares)
+}
+
+/// log Σ_k π_k e^{logs_k}.
+fn log_mean(logs: &[f64], shares: &[f64]) -> f64 {
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    top + logs.iter().zip(shares).map(|(log, share)| share * (log - top).exp()).sum::<f64>().ln()
 }

@@ -37,7 +37,8 @@ struct Note {
 impl Note {
     /// Whether it is what a fit writes: no other number may be used unseen.
     fn is_sound(&self, manifold: &dyn Manifold) -> bool {
-        let shapes = self.settings.kernels.neighbours.len();
+        // Each list of neighbours may shape two lists of kernels.
+        let shapes = 2 * self.settings.kernels.neighbours.len();
         let shaped = |f: &Family| if let Kind::Local { shape, .. } = f.kind { shape < shapes } else { true };
         self.settings.fault().is_none()
             && self.standard.is_for(manifold.ambient())
@@ -101,6 +102,7 @@ impl Model {
         }
         let find = |name: &str| file.state.get(&format!("kernels/{name}"));
         let anchor = LocalKernels::from_tensors(&manifold, &note.families, find).ok_or_else(broken)?;
+        let anchor = anchor.with_tolerance(note.settings.kernels.tolerance);
         let networks = (0..note.networks).map(|r| {
             let prefix = format!("network-{r}/");
             let mut own = State::<f32>::new(1);

@@ -55,7 +55,7 @@ impl Model {
             return Ok(LogZ::of_kernels());
         }
         let (n, known) = (self.manifold.dim(), self.manifold.spaces().is_some());
-        let kernels = self.anchor.centres() * self.anchor.families().len();
+        let kernels: usize = self.anchor.kernel_families().map(|(family, _)| self.anchor.kernels_of(family)).sum();
         // One node, three and five a dimension for each kernel are the least that says something.
         if known && n <= 3 && kernels.saturating_mul(1 + 3usize.pow(n as u32) + 5usize.pow(n as u32)) <= NODES {
             return self.by_quadrature(context);

@@ -136,9 +136,9 @@ pub(super) fn mean_over_kernels(
 
 /// All kernels of a density.
 fn kernels(density: &LocalKernels) -> Vec<Pending> {
-    let total = density.centres();
     let of = |(family, share): (usize, f64)| {
-        (0..total).map(move |centre| Pending { family, centre, mass: share / total as f64, mean: 0.0 })
+        let one = move |i: usize| Pending { family, centre: i, mass: share * density.weight(family, i), mean: 0.0 };
+        (0..density.kernels_of(family)).map(one)
     };
     density.kernel_families().flat_map(of).collect()
 }
@@ -189,7 +189,7 @@ fn on_grid(
         .kernel_families()
         .filter_map(|(family, share)| {
             let of: Vec<usize> = pending.iter().filter(|p| p.family == family).map(|p| p.centre).collect();
-            let mass = share * of.len() as f64 / density.centres() as f64;
+            let mass = share * of.iter().map(|&i| density.weight(family, i)).sum::<f64>();
             (!of.is_empty()).then(|| (mass, density.part(family, &of)))
         })
         .collect();

@@ -36,6 +36,18 @@ pub fn by_rows<T: Clone + Default + Send>(
     context: &Context,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<Vec<T>, Error> {
+    by_pieces(count, width, 1, context, work)
+}
+
+/// The same where rows are worked on `together` at a time: pieces begin at multiples of it, and a row may depend on the
+/// others of its piece.
+pub fn by_pieces<T: Clone + Default + Send>(
+    count: usize,
+    width: usize,
+    together: usize,
+    context: &Context,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<Vec<T>, Error> {
     let mut out = vec![T::default(); count * width];
     let rest = Mutex::new(Rest { first: 0, rows: &mut out });
     let done = AtomicUsize::new(0);
@@ -43,11 +55,11 @@ pub fn by_rows<T: Clone + Default + Send>(
     let work = |tell: &dyn Fn()| {
         let mut piece = 1;
         while !stop.asked() {
-            let taken = rest.lock().expect("no thread panics while it takes rows").take(piece, width);
+            let taken = rest.lock().expect("no thread panics while it takes rows").take(piece * together, width);
             let Some((first, rows)) = taken else { break };
             let begun = Instant::now();
             work(first, rows);
-            let each = begun.elapsed() / (rows.len() / width) as u32;
+            let each = begun.elapsed() / (rows.len() / width).div_ceil(together) as u32;
             piece = (PIECE.as_nanos() / each.as_nanos().max(1)).clamp(1, 2 * piece as u128) as usize;
             done.fetch_add(rows.len() / width, Ordering::Relaxed);
             tell();
@@ -59,7 +71,7 @@ pub fn by_rows<T: Clone + Default + Send>(
         context.worked(now - told.replace(now));
     };
     std::thread::scope(|scope| {
-        for _ in 1..context.threads().min(count) {
+        for _ in 1..context.threads().min(count.div_ceil(together)) {
             scope.spawn(|| work(&|| ()));
         }
         work(&tell);

@@ -9,5 +9,6 @@ mod few;
 mod foreign;
 mod goodness;
 mod integrals;
+mod kernel_sums;
 mod local_kernels;
 mod one_density;

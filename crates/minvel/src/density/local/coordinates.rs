@@ -1,12 +1,11 @@
 //! Normal coordinates about the centres: by closed forms on model spaces, by programs elsewhere.
 
-use super::kernels::{BLOCK, LocalKernels};
-use super::work::Work;
+use super::kernels::LocalKernels;
 use crate::manifold::{Pairs, Space};
 
 /// Kernels on curved compact spaces end at this share of the injectivity radius, and are at most this much narrower: what
 /// they leave beyond is e^{−26} in two dimensions.
-const END: f64 = 0.9;
+pub(super) const END: f64 = 0.9;
 const NARROWER: f64 = 8.0;
 
 impl LocalKernels {
@@ -46,7 +45,7 @@ impl LocalKernels {
     }
 
     /// Kernels on another manifold end where log is no longer to be trusted.
-    fn end(&self, v: &[f64], logs: &mut [f64]) {
+    pub(super) fn end(&self, v: &[f64], logs: &mut [f64]) {
         let end = END * NARROWER * self.widest();
         for (v, log) in v.chunks(self.dim).zip(logs) {
             if v.iter().map(|v| v * v).sum::<f64>() > end * end {
@@ -79,48 +78,23 @@ impl LocalKernels {
         &self.frames[i * width..][..width]
     }
 
-    /// The point with normal coordinates v about centre i.
-    pub(super) fn place(&self, i: usize, v: &[f64], x: &mut [f64]) {
-        let c = &self.centres[i * self.ambient..][..self.ambient];
+    /// The point with normal coordinates v about centre i of a list.
+    pub(super) fn place(&self, list: usize, i: usize, v: &[f64], x: &mut [f64]) {
+        let c = &self.sites[list].points[i * self.ambient..][..self.ambient];
         if let Some(foreign) = &self.foreign {
             x.copy_from_slice(&foreign.points(c, self.frame(i), v));
             return;
         }
+        self.point_at(c, v, x);
+    }
+
+    /// The point with normal coordinates v about c, on model spaces.
+    pub(super) fn point_at(&self, c: &[f64], v: &[f64], x: &mut [f64]) {
         let (mut at, mut from) = (0, 0);
         for s in &self.spaces {
             let (m, n) = (s.ambient(), s.dim());
             s.from_normal(&c[at..at + m], &v[from..from + n], &mut x[at..at + m]);
             (at, from) = (at + m, from + n);
-        }
-    }
-
-    /// Normal coordinates of x about the centres of a block, one coordinate after another.
-    pub(super) fn coordinates(&self, x: &[f64], start: usize, len: usize, work: &mut Work) {
-        let (m, n) = (self.ambient(), self.dim());
-        if self.foreign.is_some() {
-            return self.foreign_coordinates(x, start, len, work);
-        }
-        for i in 0..len {
-            work.jacobian[i] = self.to_normal(&self.centres[(start + i) * m..][..m], x, &mut work.one);
-            let mut square = 0.0;
-            for j in 0..n {
-                work.v[j * BLOCK + i] = work.one[j];
-                square += work.one[j] * work.one[j];
-            }
-            work.square[i] = square;
-        }
-    }
-
-    fn foreign_coordinates(&self, x: &[f64], start: usize, len: usize, work: &mut Work) {
-        let foreign = self.foreign.as_ref().expect("another manifold");
-        let (m, n) = (self.ambient, self.dim);
-        let (centres, frames) = (&self.centres[start * m..][..len * m], &self.frames[start * n * m..][..len * n * m]);
-        let (v, logs) = (&mut work.rows[..len * n], &mut work.jacobian[..len]);
-        foreign.coordinates(Pairs { centres, frames, points: x }, v, logs);
-        self.end(v, logs);
-        for (i, v) in v.chunks(n).enumerate() {
-            v.iter().enumerate().for_each(|(j, v)| work.v[j * BLOCK + i] = *v);
-            work.square[i] = v.iter().map(|v| v * v).sum();
         }
     }
 }

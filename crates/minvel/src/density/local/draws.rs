@@ -1,6 +1,6 @@
 //! Draws of a density of local kernels, and the nodes of a quadrature by them.
 
-use super::kernels::{Kind, LocalKernels};
+use super::kernels::{Kind, LocalKernels, Sites};
 use crate::manifold::{InNumbers, Space};
 use minvel_engine::random::{Draw, Key, Stream};
 use std::f64::consts::TAU;
@@ -13,6 +13,7 @@ impl LocalKernels {
         let (mut v, mut z) = (vec![0.0; n], vec![0.0; n]);
         let mut points = vec![0.0; count * m];
         let mut placed = Placed::default();
+        let cumulated: Vec<Option<Vec<f64>>> = self.sites.iter().map(Sites::cumulated).collect();
         for point in points.chunks_mut(m) {
             let mut left = stream.uniform();
             let family = self.families.iter().find(|f| {
@@ -20,24 +21,28 @@ impl LocalKernels {
                 left < 0.0
             });
             let family = family.or(self.families.last()).expect("a density has a family");
-            let i = stream.draw(Draw::Integer(total as u32)) as usize;
+            let list = self.list_of(family.kind);
+            let i = match &cumulated[list] {
+                None => stream.draw(Draw::Integer(total as u32)) as usize,
+                Some(sums) => sums.partition_point(|sum| *sum <= stream.uniform()).min(sums.len() - 1),
+            };
             z.iter_mut().for_each(|z| *z = stream.normal());
             match family.kind {
                 Kind::Uniform if self.foreign.is_some() => placed.centres.push(None),
                 Kind::Uniform => self.uniform(&mut stream, point),
                 Kind::Natural { kappa } => {
-                    let centre = &self.centres[i * m..][..m];
+                    let centre = &self.points()[i * m..][..m];
                     point.copy_from_slice(&self.bump().sample(centre, kappa, &mut stream));
                     self.to_side_of(centre, point);
                 }
-                Kind::Fixed { width } => {
+                Kind::Fixed { width } | Kind::Grouped { width, .. } => {
                     v.iter_mut().zip(&z).for_each(|(v, z)| *v = width * z);
-                    placed.kernel(self, i, &v, point);
+                    placed.kernel(self, (list, i), &v, point);
                 }
                 Kind::Local { shape, factor } => {
-                    self.shapes[shape].multiply(i, total, &z, &mut v);
+                    self.shapes[shape].multiply(i, &z, &mut v);
                     v.iter_mut().for_each(|v| *v *= factor.sqrt());
-                    placed.kernel(self, i, &v, point);
+                    placed.kernel(self, (list, i), &v, point);
                 }
             }
         }
@@ -46,20 +51,22 @@ impl LocalKernels {
 
     /// Appends the points at standard coordinates `z` (n numbers each) of the kernel of a family about centre i.
     pub fn spread(&self, family: usize, i: usize, z: &[f64], points: &mut Vec<f64>) {
-        let (m, n, total) = (self.ambient(), self.dim(), self.centres());
+        let (m, n) = (self.ambient(), self.dim());
         let mut v = vec![0.0; n];
         for z in z.chunks(n) {
             match self.families[family].kind {
                 Kind::Uniform | Kind::Natural { .. } => unreachable!("only normal kernels have standard coordinates"),
-                Kind::Fixed { width } => v.iter_mut().zip(z).for_each(|(v, z)| *v = width * z),
+                Kind::Fixed { width } | Kind::Grouped { width, .. } => {
+                    v.iter_mut().zip(z).for_each(|(v, z)| *v = width * z);
+                }
                 Kind::Local { shape, factor } => {
-                    self.shapes[shape].multiply(i, total, z, &mut v);
+                    self.shapes[shape].multiply(i, z, &mut v);
                     v.iter_mut().for_each(|v| *v *= factor.sqrt());
                 }
             }
             let at = points.len();
             points.resize(at + m, 0.0);
-            self.place(i, &v, &mut points[at..]);
+            self.place(self.list_of(self.families[family].kind), i, &v, &mut points[at..]);
         }
     }
 
@@ -96,6 +103,17 @@ impl LocalKernels {
     }
 }
 
+impl Sites {
+    /// Sums of the weights up to each; none where all are equal.
+    fn cumulated(&self) -> Option<Vec<f64>> {
+        let add = |sum: &mut f64, weight: &f64| {
+            *sum += weight;
+            Some(*sum)
+        };
+        (!self.weights.is_empty()).then(|| self.weights.iter().scan(0.0, add).collect())
+    }
+}
+
 /// Draws on another manifold, which are placed together: the centre of each, none for the uniform law, and coordinates.
 #[derive(Default)]
 struct Placed {
@@ -105,12 +123,12 @@ struct Placed {
 
 impl Placed {
     /// Places a point at coordinates v about a centre, or remembers to.
-    fn kernel(&mut self, kernels: &LocalKernels, i: usize, v: &[f64], point: &mut [f64]) {
+    fn kernel(&mut self, kernels: &LocalKernels, (list, i): (usize, usize), v: &[f64], point: &mut [f64]) {
         if kernels.foreign.is_some() {
             self.centres.push(Some(i));
             self.coordinates.extend_from_slice(v);
         } else {
-            kernels.place(i, v, point);
+            kernels.place(list, i, v, point);
         }
     }
 
@@ -118,7 +136,7 @@ impl Placed {
     fn points(self, kernels: &LocalKernels, foreign: &InNumbers, seed: u64) -> Vec<f64> {
         let m = kernels.ambient();
         let of: Vec<usize> = self.centres.iter().flatten().copied().collect();
-        let centres: Vec<f64> = of.iter().flat_map(|&i| &kernels.centres[i * m..][..m]).copied().collect();
+        let centres: Vec<f64> = of.iter().flat_map(|&i| &kernels.points()[i * m..][..m]).copied().collect();
         let frames: Vec<f64> = of.iter().flat_map(|&i| kernels.frame(i)).copied().collect();
         let about = foreign.points(&centres, &frames, &self.coordinates);
         let uniform = foreign.base(self.centres.len() - of.len(), seed);

@@ -1,13 +1,13 @@
 //! The kernels themselves, and their density.
 
+use super::lanes::BLOCK;
+use super::layer::Layer;
 use super::shape::Shape;
-use super::work::{Work, add_up};
 use crate::Error;
-use crate::density::{Bump, Density, by_rows, slope};
+use crate::density::{Bump, Density, slope};
 use crate::manifold::{InNumbers, Manifold, Space};
 use crate::train::Context;
 use serde::{Deserialize, Serialize};
-use std::f64::consts::TAU;
 use std::sync::Arc;
 
 /// One kind of kernel about every centre.
@@ -25,6 +25,13 @@ pub enum Kind {
     Natural {
         /// κ.
         kappa: f64,
+    },
+    /// Round, of one width, about groups of points that lie close together for it.
+    Grouped {
+        /// Which of the lists of groups.
+        group: usize,
+        /// σ.
+        width: f64,
     },
     /// As the neighbours lie.
     Local {
@@ -44,6 +51,22 @@ pub struct Family {
     pub share: f64,
 }
 
+/// Centres, and what each counts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Sites {
+    /// Row-major.
+    pub points: Vec<f64>,
+    /// They add up to one; none where all are equal.
+    pub weights: Vec<f64>,
+}
+
+impl Sites {
+    /// Of one of `total` centres.
+    pub fn weight(&self, i: usize, total: usize) -> f64 {
+        self.weights.get(i).copied().unwrap_or(1.0 / total as f64)
+    }
+}
+
 /// A normalised density of local kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalKernels {
@@ -54,23 +77,36 @@ pub struct LocalKernels {
     /// Any other manifold.
     pub(super) foreign: Option<Arc<InNumbers>>,
     pub(super) log_volume: Option<f64>,
-    pub(super) centres: Vec<f64>,
-    /// A frame at each centre, on other manifolds.
+    /// The points that most kernels stand on; after them lists of groups of points, for wide kernels.
+    pub(super) sites: Vec<Sites>,
+    /// A frame at each point, on other manifolds.
     pub(super) frames: Vec<f64>,
     pub(super) shapes: Vec<Shape>,
+    /// The list of each shape, to be kept in a file.
+    pub(super) shape_lists: Vec<f64>,
     pub(super) families: Vec<Family>,
     /// Where there are model spaces.
     pub(super) bump: Option<Bump>,
-    /// log N(κ) of families of natural kernels, 0 of others.
-    normalisers: Vec<f64>,
-    /// For each centre the highest log of its kernels, and −½ over their largest variance: together they bound them.
-    bounds: Vec<(f64, f64)>,
+    /// Relative error of sums over kernels.
+    pub(super) tolerance: f64,
+    /// The families about each list of centres.
+    pub(super) layers: Vec<Layer>,
 }
 
-/// Centres that are worked on together.
-pub(super) const BLOCK: usize = 64;
-/// Kernels smaller than e^{−FAR} of the largest so far are not added up.
-pub(super) const FAR: f64 = 42.0;
+/// Relative error of sums over kernels, unless it is set.
+pub(super) const TOLERANCE: f64 = 1e-6;
+
+/// Rows of `width` numbers in blocks `[block, number, lane]`; lanes beyond the last row repeat it.
+pub(super) fn padded(rows: &[f64], width: usize) -> Vec<f64> {
+    let total = rows.len() / width;
+    let mut out = Vec::with_capacity(total.next_multiple_of(BLOCK) * width);
+    for start in (0..total).step_by(BLOCK) {
+        for j in 0..width {
+            out.extend((start..start + BLOCK).map(|i| rows[i.min(total - 1) * width + j]));
+        }
+    }
+    out
+}
 
 impl LocalKernels {
     /// On a manifold, without centres; an error where its geometry contradicts itself.
@@ -85,78 +121,95 @@ impl LocalKernels {
             spaces,
             foreign,
             log_volume: manifold.volume().map(f64::ln),
-            centres: vec![],
+            sites: vec![],
             frames: vec![],
             shapes: vec![],
+            shape_lists: vec![],
             families: vec![],
             bump,
-            normalisers: vec![],
-            bounds: vec![],
+            tolerance: TOLERANCE,
+            layers: vec![],
         })
     }
 
     pub(super) fn with_centres(&self, points: &[f64], of: &[usize]) -> Self {
         let m = self.ambient();
-        self.standing_on(of.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect())
+        let points = of.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
+        self.standing_on(Sites { points, weights: vec![] })
     }
 
-    fn standing_on(&self, centres: Vec<f64>) -> Self {
-        let frames = self.foreign.as_ref().map(|m| m.frames(&centres)).unwrap_or_default();
-        LocalKernels { centres, frames, ..self.clone() }
+    pub(super) fn standing_on(&self, sites: Sites) -> Self {
+        let frames = self.foreign.as_ref().map(|m| m.frames(&sites.points)).unwrap_or_default();
+        let LocalKernels { dim, ambient, log_volume, tolerance, .. } = *self;
+        let (spaces, foreign, bump) = (self.spaces.clone(), self.foreign.clone(), self.bump.clone());
+        let (shapes, families, layers, sites) = (vec![], vec![], vec![], vec![sites]);
+        let shape_lists = vec![];
+        LocalKernels {
+            dim,
+            ambient,
+            spaces,
+            foreign,
+            log_volume,
+            sites,
+            frames,
+            shapes,
+            shape_lists,
+            families,
+            bump,
+            tolerance,
+            layers,
+        }
+    }
+
+    /// The same with another relative error of its sums; 0 adds up everything.
+    pub fn with_tolerance(self, tolerance: f64) -> Self {
+        assert!((0.0..1.0).contains(&tolerance), "a relative error is in [0, 1), not {tolerance}");
+        LocalKernels { tolerance, ..self }
     }
 
     /// The same with these shares; families without a share are dropped.
     pub(super) fn with_shares(mut self, shares: &[f64]) -> Self {
         self.families.iter_mut().zip(shares).for_each(|(family, share)| family.share = *share);
         self.families.retain(|family| family.share > 0.0);
-        self.bounded()
+        self.without_idle_groups().laid_out()
     }
 
-    /// The same with bounds of the kernels as they are now.
-    pub(super) fn bounded(mut self) -> Self {
-        let (n, total) = (self.dim(), self.centres());
-        let normaliser = |family: &Family| match family.kind {
-            Kind::Natural { kappa } => self.bump().log_normaliser(kappa),
-            _ => 0.0,
-        };
-        self.normalisers = self.families.iter().map(normaliser).collect();
-        let bound = |i: usize| {
-            let mut bound = (f64::NEG_INFINITY, 0.0f64);
-            for (family, normaliser) in self.families.iter().zip(&self.normalisers) {
-                let (log, variance) = match family.kind {
-                    Kind::Uniform => continue,
-                    // t is at most −⅛ of the squared chord on every space.
-                    Kind::Natural { kappa } => (0.5 * n as f64 * TAU.ln() - normaliser, 4.0 / kappa),
-                    Kind::Fixed { width } => (-(n as f64) * width.ln(), width * width),
-                    Kind::Local { shape, factor } => {
-                        let shape = &self.shapes[shape];
-                        (-shape.log_det[i] - 0.5 * n as f64 * factor.ln(), factor * shape.trace(i, total, n))
-                    }
-                };
-                bound = (bound.0.max(log), bound.1.max(variance));
+    /// The same without lists of groups and shapes that no family stands on.
+    fn without_idle_groups(mut self) -> Self {
+        let shaped =
+            |shape: usize| self.families.iter().any(|f| matches!(f.kind, Kind::Local { shape: s, .. } if s == shape));
+        let idle: Vec<bool> = (0..self.shapes.len()).map(|s| self.shapes[s].list > 0 && !shaped(s)).collect();
+        let used: Vec<usize> = self.families.iter().map(|f| self.list_of(f.kind)).collect();
+        let kept: Vec<usize> = (0..self.sites.len()).filter(|k| *k == 0 || used.contains(k)).collect();
+        let place = |list: usize| kept.iter().position(|k| *k == list).expect("it is used");
+        for family in &mut self.families {
+            match &mut family.kind {
+                Kind::Grouped { group, .. } => *group = place(*group + 1) - 1,
+                Kind::Local { shape, .. } => *shape -= idle[..*shape].iter().filter(|idle| **idle).count(),
+                Kind::Uniform | Kind::Fixed { .. } | Kind::Natural { .. } => {}
             }
-            (bound.0, -0.5 / bound.1.max(f64::MIN_POSITIVE))
-        };
-        self.bounds = (0..total).map(bound).collect();
+        }
+        let mut number = 0..;
+        self.shapes.retain(|_| !number.next().is_some_and(|s: usize| idle[s]));
+        self.shapes.iter_mut().for_each(|shape| shape.list = place(shape.list));
+        self.sites = kept.iter().map(|k| std::mem::take(&mut self.sites[*k])).collect();
         self
     }
 
-    /// The blocks that may matter at x, those with the highest bound first, each with its bound.
-    fn blocks(&self, x: &[f64], blocks: &mut Vec<(f64, usize)>) {
-        let m = self.ambient();
-        blocks.clear();
-        let mut squares = [0.0; BLOCK];
-        for (k, bounds) in self.bounds.chunks(BLOCK).enumerate() {
-            let squares = &mut squares[..bounds.len()];
-            self.chords_squared(&self.centres[k * BLOCK * m..][..bounds.len() * m], x, squares);
-            let highest = bounds
-                .iter()
-                .zip(squares)
-                .map(|((log, rate), square)| log + rate * *square)
-                .fold(f64::NEG_INFINITY, f64::max);
-            blocks.push((highest, k * BLOCK));
+    /// The list of centres that kernels stand on: 0 for the points themselves.
+    pub(super) fn list_of(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Grouped { group, .. } => group + 1,
+            Kind::Local { shape, .. } => self.shapes[shape].list,
+            Kind::Uniform | Kind::Fixed { .. } | Kind::Natural { .. } => 0,
         }
-        blocks.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    }
+
+    /// The same with kernels laid out for summing as they are now.
+    pub(super) fn laid_out(mut self) -> Self {
+        self.shape_lists = self.shapes.iter().map(|shape| shape.list as f64).collect();
+        self.layers = (0..self.sites.len()).map(|k| Layer::of(&self, k)).collect();
+        self
     }
 
     /// All numbers of the density but the shares, each list under a name, to be kept in a file.
@@ -164,7 +217,15 @@ impl LocalKernels {
         let shapes = self.shapes.iter().enumerate().flat_map(|(k, shape)| {
             [(format!("shape{k}"), shape.factors.as_slice()), (format!("log-det{k}"), shape.log_det.as_slice())]
         });
-        std::iter::once(("centres".to_string(), self.centres.as_slice())).chain(shapes).collect()
+        let groups = self.sites.iter().enumerate().skip(1).flat_map(|(k, sites)| {
+            let k = k - 1;
+            [(format!("group{k}"), sites.points.as_slice()), (format!("group-weights{k}"), sites.weights.as_slice())]
+        });
+        let own = &self.sites[0];
+        let weights = (!own.weights.is_empty()).then_some(("weights".to_string(), own.weights.as_slice()));
+        let centres = std::iter::once(("centres".to_string(), own.points.as_slice()));
+        let lists = (self.sites.len() > 1).then_some(("shape-lists".to_string(), self.shape_lists.as_slice()));
+        centres.chain(weights).chain(shapes).chain(groups).chain(lists).collect()
     }
 
     /// The inverse of [`LocalKernels::tensors`]; `None` where something is missing or does not fit.
@@ -173,37 +234,50 @@ impl LocalKernels {
         families: &[Family],
         find: impl Fn(&str) -> Option<&'a [f64]>,
     ) -> Option<Self> {
-        let centres = find("centres")?.to_vec();
-        let total = centres.len() / manifold.ambient();
-        if total == 0 || centres.len() != total * manifold.ambient() {
-            return None;
-        }
-        let mut this = Self::blank(manifold).ok()?.standing_on(centres);
+        let m = manifold.ambient();
+        let sites = |points: &str, weights: &str| {
+            let points = find(points)?.to_vec();
+            let weights = find(weights).unwrap_or_default().to_vec();
+            let total = points.len() / m;
+            let whole = total > 0 && points.len() == total * m && (weights.is_empty() || weights.len() == total);
+            let sound = weights.iter().all(|w| *w > 0.0 && *w <= 1.0);
+            (whole && sound).then_some(Sites { points, weights })
+        };
+        let mut this = Self::blank(manifold).ok()?.standing_on(sites("centres", "weights")?);
         this.families = families.to_vec();
         let n = this.dim();
+        // Numbers of lists of centres, as numbers like all others.
+        let lists: Vec<usize> = find("shape-lists").unwrap_or_default().iter().map(|k| *k as usize).collect();
+        while find(&format!("group{}", this.sites.len() - 1)).is_some() {
+            let k = this.sites.len() - 1;
+            this.sites.push(sites(&format!("group{k}"), &format!("group-weights{k}"))?);
+        }
         while let (Some(factors), Some(log_det)) =
             (find(&format!("shape{}", this.shapes.len())), find(&format!("log-det{}", this.shapes.len())))
         {
+            let list = lists.get(this.shapes.len()).copied().unwrap_or(0);
+            let total = this.sites.get(list)?.points.len() / m;
             if factors.len() != n * (n + 1) / 2 * total || log_det.len() != total {
                 return None;
             }
-            this.shapes.push(Shape { factors: factors.to_vec(), log_det: log_det.to_vec() });
+            this.shapes.push(Shape { list, factors: factors.to_vec(), log_det: log_det.to_vec() });
         }
         let known = |family: &Family| match family.kind {
             Kind::Local { shape, factor } => shape < this.shapes.len() && factor > 0.0,
             Kind::Fixed { width } => width > 0.0,
+            Kind::Grouped { group, width } => group + 1 < this.sites.len() && width > 0.0 && this.foreign.is_none(),
             Kind::Natural { kappa } => kappa > 0.0 && kappa.is_finite() && this.bump.is_some(),
             Kind::Uniform => this.log_volume.is_some(),
         };
         if families.is_empty() || families.iter().any(|family| !(0.0..=1.0).contains(&family.share)) {
             return None;
         }
-        families.iter().all(known).then(|| this.bounded())
+        families.iter().all(known).then(|| this.laid_out())
     }
 
     /// Coordinates of the centres, row-major.
     pub fn points(&self) -> &[f64] {
-        &self.centres
+        &self.sites[0].points
     }
 
     /// Intrinsic dimension.
@@ -218,7 +292,7 @@ impl LocalKernels {
 
     /// Number of centres.
     pub fn centres(&self) -> usize {
-        self.centres.len() / self.ambient()
+        self.sites[0].points.len() / self.ambient()
     }
 
     /// Kinds of kernels and their shares.
@@ -236,17 +310,6 @@ impl LocalKernels {
         self.bump.as_ref().expect("natural kernels stand on model spaces")
     }
 
-    /// log of each family's own density at each point, `[points, families]`.
-    pub fn log_families(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
-        let (m, count) = (self.ambient(), self.families.len());
-        by_rows(points.len() / m, count, context, |first, out| {
-            let mut work = Work::new(self.dim(), count);
-            for (k, row) in out.chunks_mut(count).enumerate() {
-                self.log_families_at(&points[(first + k) * m..][..m], &mut work, row);
-            }
-        })
-    }
-
     /// log p at each point.
     pub fn log_density_of(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         let count = self.families.len();
@@ -256,64 +319,6 @@ impl LocalKernels {
     pub(super) fn blended(&self, logs: &[f64]) -> f64 {
         let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         top + logs.iter().zip(&self.families).map(|(l, f)| f.share * (l - top).exp()).sum::<f64>().ln()
-    }
-
-    pub(super) fn log_families_at(&self, x: &[f64], work: &mut Work, out: &mut [f64]) {
-        let (m, total) = (self.ambient(), self.centres());
-        work.sums.fill((f64::NEG_INFINITY, 0.0));
-        let mut blocks = std::mem::take(&mut work.blocks);
-        self.blocks(x, &mut blocks);
-        let mut highest = f64::NEG_INFINITY;
-        for &(bound, start) in &blocks {
-            if bound < highest - FAR && highest > f64::NEG_INFINITY {
-                break;
-            }
-            let len = BLOCK.min(total - start);
-            self.coordinates(x, start, len, work);
-            let mut shaped = usize::MAX;
-            for (s, family) in self.families.iter().enumerate() {
-                let top = match family.kind {
-                    Kind::Uniform => continue,
-                    Kind::Fixed { width } => work.fixed(len, width),
-                    Kind::Natural { .. } => self.natural(x, s, start, &mut work.logs[..len]),
-                    Kind::Local { shape, factor } => {
-                        if shaped != shape {
-                            work.whiten(&self.shapes[shape], start, total, len);
-                            shaped = shape;
-                        }
-                        work.local(&self.shapes[shape].log_det[start..][..len], factor)
-                    }
-                };
-                add_up(&mut work.sums[s], &work.logs[..len], top);
-                highest = highest.max(top);
-            }
-        }
-        work.blocks = blocks;
-        let shared = (total as f64).ln() + 0.5 * self.dim() as f64 * TAU.ln();
-        for ((out, family), (top, sum)) in out.iter_mut().zip(&self.families).zip(&work.sums) {
-            *out = match (family.kind, self.log_volume) {
-                (Kind::Uniform, Some(log_volume)) => -log_volume,
-                // Kernels that are nowhere near are as good as none.
-                _ if *sum == 0.0 => f64::MIN,
-                _ => top + sum.ln() - shared,
-            };
-        }
-        debug_assert_eq!(x.len(), m);
-    }
-
-    /// Logs of natural kernels about the centres of a block, and the largest; 2π counts as in those of normal kernels.
-    fn natural(&self, x: &[f64], family: usize, start: usize, logs: &mut [f64]) -> f64 {
-        let m = self.ambient();
-        for (i, log) in logs.iter_mut().enumerate() {
-            *log = self.log_natural(x, family, &self.centres[(start + i) * m..][..m]);
-        }
-        logs.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    }
-
-    /// log of a natural kernel about c, times (2π)^{n/2}.
-    pub(super) fn log_natural(&self, x: &[f64], family: usize, c: &[f64]) -> f64 {
-        let Kind::Natural { kappa } = self.families[family].kind else { unreachable!("a family of natural kernels") };
-        kappa * self.bump().statistic(x, c) - self.normalisers[family] + 0.5 * self.dim() as f64 * TAU.ln()
     }
 }
 

@@ -1,13 +1,25 @@
 //! The nearest other points of each point.
+//!
+//! **Statement.** The k nearest by the chord, nearest first, found block by block in the order of their distance until the
+//! next block is farther than the k-th. **Conventions.** Repeats of the point itself are no neighbours. Equal distances come
+//! in the order of the rows. **Error.** None. **Checked by** tests/densities/kernel_sums.rs.
 
-use super::LocalKernels;
+use super::index::{Descent, Index, Node, TILE, Tile, Which};
+use super::kernels::{LocalKernels, padded};
+use super::lanes::{BLOCK, Chords};
 use crate::Error;
-use crate::density::by_rows;
+use crate::density::by_pieces;
+use crate::manifold::Space;
 use crate::train::Context;
+use minvel_engine::widest;
 
 /// Lists of nearest points by the chord, nearest first; repeats of the point itself are no neighbours.
 pub struct Neighbours {
-    lists: Vec<Vec<u32>>,
+    /// `[points, count]`, [`NONE`] where there are no more.
+    lists: Vec<u32>,
+    count: usize,
+    /// The distance to the last of each list: how far a point's kernels reach, up to a factor.
+    pub reach: Vec<f64>,
     /// A short distance between neighbours: that to the nearest, such that one in twenty is shorter.
     pub near: f64,
     /// The median distance to the nearest.
@@ -16,64 +28,170 @@ pub struct Neighbours {
     pub spread: f64,
 }
 
+const NONE: u32 = u32::MAX;
+/// Words before a list: the distances to its first and its last.
+const ENDS: usize = 4;
+/// Points whose distances from each other tell the spread; more are taken at equal distances in their order.
+const PAIRED: usize = 20_000;
+const PAIRED_OF_MORE: usize = 4096;
+/// Equal points differ by rounding only.
+const SAME: f64 = 1e-24;
+
 impl Neighbours {
     /// The `count` nearest of each point.
     pub fn of(space: &LocalKernels, points: &[f64], count: usize, context: &Context) -> Result<Self, Error> {
         let m = space.ambient();
         let total = points.len() / m;
-        let rows = by_rows(total, 1, context, |first, rows: &mut [Near]| {
-            for (i, row) in (first..).zip(rows) {
-                *row = Near::of(space, points, i, count);
+        let order = super::together(points, m, (0..total).collect());
+        let sorted: Vec<f64> = order.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
+        let search = Search { space, sorted: &sorted, order: &order, index: Index::of(space, &sorted), count };
+        let search = Blocked { columns: padded(&sorted, m), search };
+        let mut nearest = vec![];
+        let (mut lists, mut reach) = (vec![NONE; total * count], vec![0.0; total]);
+        let width = count + ENDS;
+        let found = by_pieces(total, width, TILE, context, |first, rows: &mut [u32]| {
+            for (k, rows) in rows.chunks_mut(TILE * width).enumerate() {
+                search.tile(first + k * TILE, rows);
             }
         })?;
-        let mut nearest: Vec<f64> = rows.iter().map(|r| r.first).filter(|d| d.is_finite()).collect();
+        for (&i, row) in order.iter().zip(found.chunks(width)) {
+            lists[i * count..][..count].copy_from_slice(&row[ENDS..]);
+            let number = |k: usize| f64::from_bits(u64::from(row[k]) << 32 | u64::from(row[k + 1]));
+            let (first, last) = (number(0), number(2));
+            reach[i] = last;
+            nearest.extend(first.is_finite().then_some(first));
+        }
         nearest.sort_by(f64::total_cmp);
         let near = nearest.get(nearest.len() / 20).copied().unwrap_or(1.0);
         let median = nearest.get(nearest.len() / 2).copied().unwrap_or(1.0);
-        let spread = (rows.iter().map(|r| r.mean).sum::<f64>() / total as f64).sqrt();
-        Ok(Neighbours { lists: rows.into_iter().map(|r| r.list).collect(), near, median, spread })
+        Ok(Neighbours { lists, count, reach, near, median, spread: spread(space, points, context)? })
     }
 
     /// Nearest points of point i, nearest first.
     pub fn list(&self, i: usize) -> &[u32] {
-        &self.lists[i]
+        let own = &self.lists[i * self.count..][..self.count];
+        &own[..own.iter().position(|j| *j == NONE).unwrap_or(self.count)]
     }
 }
 
-/// What is near a point.
-#[derive(Clone, Default)]
-struct Near {
-    list: Vec<u32>,
-    /// Distance of the first.
-    first: f64,
-    /// Mean squared distance of all points.
-    mean: f64,
+/// Root of the mean squared chord of two points.
+fn spread(space: &LocalKernels, points: &[f64], context: &Context) -> Result<f64, Error> {
+    let m = space.ambient();
+    let total = points.len() / m;
+    let some = if total <= PAIRED { total } else { PAIRED_OF_MORE };
+    let chosen: Vec<f64> = (0..some).flat_map(|k| &points[k * total / some * m..][..m]).copied().collect();
+    let columns = padded(&chosen, m);
+    let means = crate::density::by_rows(some, 1, &context.quiet(), |first, out| {
+        let mut squares = vec![0.0; some.next_multiple_of(BLOCK)];
+        for (i, out) in (first..).zip(out) {
+            let x = &chosen[i * m..][..m];
+            for (k, out) in squares.chunks_mut(BLOCK).enumerate() {
+                chords(space, &columns, &chosen, k, x, out.first_chunk_mut().expect("whole blocks"));
+            }
+            *out = squares[..some].iter().sum::<f64>() / some as f64;
+        }
+    })?;
+    Ok((means.iter().sum::<f64>() / some as f64).sqrt())
 }
 
-impl Near {
-    /// Of point i.
-    fn of(space: &LocalKernels, points: &[f64], i: usize, count: usize) -> Self {
-        let m = space.ambient();
-        let own = &points[i * m..][..m];
-        let mut all: Vec<(f64, u32)> = vec![];
-        let mut sum = 0.0;
-        let mut squares = vec![0.0; points.len() / m];
-        space.chords_squared(points, own, &mut squares);
-        for (j, &square) in squares.iter().enumerate() {
-            sum += square;
-            // Equal points differ by rounding only.
-            if square > 1e-24 {
-                all.push((square, j as u32));
+/// Squared chords of x from the points of block k, given by columns and by rows.
+fn chords(space: &LocalKernels, columns: &[f64], rows: &[f64], k: usize, x: &[f64], out: &mut [f64; BLOCK]) {
+    let m = space.ambient();
+    if space.foreign.is_some() {
+        let own = &rows[k * BLOCK * m..((k + 1) * BLOCK * m).min(rows.len())];
+        out.fill(f64::INFINITY);
+        space.chords_squared(own, x, &mut out[..own.len() / m]);
+    } else {
+        let spaces: &[Space] = &space.spaces;
+        widest(Chords { spaces, x, centres: &columns[k * BLOCK * m..][..BLOCK * m], out });
+    }
+}
+
+/// All points in an order in which near ones stand together.
+struct Search<'a> {
+    space: &'a LocalKernels,
+    sorted: &'a [f64],
+    order: &'a [usize],
+    index: Index,
+    count: usize,
+}
+
+struct Blocked<'a> {
+    columns: Vec<f64>,
+    search: Search<'a>,
+}
+
+impl Blocked<'_> {
+    /// For each point of a tile: bits of the distance to the nearest, and its neighbours.
+    fn tile(&self, first: usize, rows: &mut [u32]) {
+        let Blocked { columns, search: Search { space, sorted, order, index, count } } = self;
+        let (m, width) = (space.ambient(), count + ENDS);
+        let points = rows.len() / width;
+        let tile = Tile::new(space, &sorted[first * m..][..points * m]);
+        let node = |which: Which, distance: f64| Node { promise: -distance, list: 0, which };
+        let groups = (0..index.groups.len()).map(|g| node(Which::Group(g), tile.distance(space, &index.groups, g)));
+        let mut descent = Descent::new(groups.collect(), |_, group, out: &mut Vec<Node>| {
+            let near = |b: usize| node(Which::Block(b), tile.distance(space, &index.blocks, b));
+            out.extend(index.members(group).map(near));
+        });
+        let mut lists: Vec<Nearest> = (0..points).map(|_| Nearest { most: *count, list: vec![] }).collect();
+        let mut squares = [0.0; BLOCK];
+        let mut farthest = f64::INFINITY;
+        // Blocks at the same distance count too: equal distances come in the order of the rows.
+        while let Some(found) = descent.next(-farthest * (1.0 + 1e-9) - 1e-300) {
+            let Which::Block(b) = found.which else { continue };
+            let len = BLOCK.min(sorted.len() / m - b * BLOCK);
+            for (x, list) in tile.points.chunks(m).zip(&mut lists) {
+                if index.blocks.distance(space, b, x) > list.reach() * (1.0 + 1e-9) {
+                    continue;
+                }
+                chords(space, columns, sorted, b, x, &mut squares);
+                for (&square, &j) in squares[..len].iter().zip(&order[b * BLOCK..]) {
+                    if square > SAME {
+                        list.offer(square, j as u32);
+                    }
+                }
             }
+            farthest = lists.iter().map(Nearest::reach).fold(0.0, f64::max);
         }
-        let mean = sum / (points.len() / m) as f64;
-        let count = count.min(all.len());
-        if count == 0 {
-            return Near { list: vec![], first: f64::INFINITY, mean };
+        for (list, row) in lists.into_iter().zip(rows.chunks_mut(width)) {
+            list.write(row);
         }
-        all.select_nth_unstable_by(count - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        all.truncate(count);
-        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        Near { list: all.iter().map(|a| a.1).collect(), first: all[0].0.sqrt(), mean }
+    }
+}
+
+/// The nearest so far.
+struct Nearest {
+    most: usize,
+    /// (square, row), nearest first once it is full.
+    list: Vec<(f64, u32)>,
+}
+
+impl Nearest {
+    /// Points farther than this are of no use.
+    fn reach(&self) -> f64 {
+        if self.list.len() < self.most { f64::INFINITY } else { self.list.last().map_or(0.0, |l| l.0.sqrt()) }
+    }
+
+    fn offer(&mut self, square: f64, j: u32) {
+        let before = |a: &(f64, u32)| a.0.total_cmp(&square).then(a.1.cmp(&j)).is_lt();
+        if self.list.len() == self.most {
+            if self.list.last().is_none_or(before) {
+                return;
+            }
+            self.list.pop();
+        }
+        let at = self.list.partition_point(before);
+        self.list.insert(at, (square, j));
+    }
+
+    fn write(self, row: &mut [u32]) {
+        let distance = |l: Option<&(f64, u32)>| l.map_or(f64::INFINITY, |l| l.0.sqrt()).to_bits();
+        let ends = [distance(self.list.first()), distance(self.list.last())];
+        for (words, end) in row.chunks_mut(2).zip(ends) {
+            (words[0], words[1]) = ((end >> 32) as u32, end as u32);
+        }
+        row[ENDS..].fill(NONE);
+        row[ENDS..].iter_mut().zip(&self.list).for_each(|(row, l)| *row = l.1);
     }
 }

@@ -17,32 +17,54 @@ impl LocalKernels {
         self.families.iter().find(|f| f.kind == Kind::Uniform).map(|f| f.share)
     }
 
-    /// The density of the kernels of one family about some of the centres, in equal shares.
+    /// How many kernels a family has.
+    pub fn kernels_of(&self, family: usize) -> usize {
+        self.sites[self.list_of(self.families[family].kind)].points.len() / self.ambient()
+    }
+
+    /// What kernel i of a family counts; all of them add up to one.
+    pub fn weight(&self, family: usize, i: usize) -> f64 {
+        self.sites[self.list_of(self.families[family].kind)].weight(i, self.kernels_of(family))
+    }
+
+    /// The density of some of the kernels of one family, in the ratio of their weights.
     pub fn part(&self, family: usize, of: &[usize]) -> LocalKernels {
-        let (total, mut kind) = (self.centres(), self.families[family].kind);
-        let mut part = self.with_centres(&self.centres, of);
-        part.shapes = vec![];
-        if let Kind::Local { shape, factor } = kind {
-            let whole = &self.shapes[shape];
-            let factors = whole.factors.chunks(total).flat_map(|entries| of.iter().map(|&i| entries[i])).collect();
-            part.shapes = vec![Shape { factors, log_det: of.iter().map(|&i| whole.log_det[i]).collect() }];
-            kind = Kind::Local { shape: 0, factor };
+        let mut kind = self.families[family].kind;
+        let sites = &self.sites[self.list_of(kind)];
+        let mut part = self.with_centres(&sites.points, of);
+        if !sites.weights.is_empty() {
+            let mass: f64 = of.iter().map(|&i| sites.weights[i]).sum();
+            part.sites[0].weights = of.iter().map(|&i| sites.weights[i] / mass).collect();
+        }
+        match kind {
+            Kind::Local { shape, factor } => {
+                let whole = &self.shapes[shape];
+                let factors = whole
+                    .factors
+                    .chunks(whole.log_det.len())
+                    .flat_map(|entries| of.iter().map(|&i| entries[i]))
+                    .collect();
+                part.shapes = vec![Shape { list: 0, factors, log_det: of.iter().map(|&i| whole.log_det[i]).collect() }];
+                kind = Kind::Local { shape: 0, factor };
+            }
+            Kind::Grouped { width, .. } => kind = Kind::Fixed { width },
+            Kind::Uniform | Kind::Fixed { .. } | Kind::Natural { .. } => {}
         }
         part.families = vec![Family { kind, share: 1.0 }];
-        part.bounded()
+        part.laid_out()
     }
 
     /// The deviation of a kernel in its narrowest direction, or less.
     pub fn narrowest(&self, family: usize, i: usize) -> f64 {
-        let (n, total) = (self.dim(), self.centres());
+        let n = self.dim();
         match self.families[family].kind {
             Kind::Uniform => f64::INFINITY,
             Kind::Natural { kappa } => 1.0 / kappa.sqrt(),
-            Kind::Fixed { width } => width,
+            Kind::Fixed { width } | Kind::Grouped { width, .. } => width,
             Kind::Local { shape, factor } => {
                 let shape = &self.shapes[shape];
                 // The least eigenvalue is at least det/(trace/(n−1))^{n−1}.
-                let rest = (shape.trace(i, total, n) / (n as f64 - 1.0).max(1.0)).powi(n as i32 - 1);
+                let rest = (shape.trace(i, n) / (n as f64 - 1.0).max(1.0)).powi(n as i32 - 1);
                 (factor * (2.0 * shape.log_det[i]).exp() / rest).sqrt()
             }
         }
@@ -52,12 +74,11 @@ impl LocalKernels {
     /// of that grid; `None` where no grid is fine enough everywhere.
     pub fn extent(&self) -> Option<(f64, f64)> {
         let widest = |k: usize| match self.families[k].kind {
-            Kind::Fixed { width } => width,
+            Kind::Fixed { width } | Kind::Grouped { width, .. } => width,
             Kind::Natural { kappa } => 1.0 / kappa.sqrt(),
             Kind::Local { shape, factor } => {
-                let (n, total) = (self.dim(), self.centres());
-                let trace = |i: usize| self.shapes[shape].trace(i, total, n);
-                (factor * (0..total).map(trace).fold(0.0, f64::max)).sqrt()
+                let trace = |i: usize| self.shapes[shape].trace(i, self.dim());
+                (factor * (0..self.kernels_of(k)).map(trace).fold(0.0, f64::max)).sqrt()
             }
             Kind::Uniform => 0.0,
         };
@@ -69,7 +90,7 @@ impl LocalKernels {
             match space {
                 Space::Hyperbolic(_) => return None,
                 Space::Euclidean(n) => {
-                    let own = self.centres.chunks(self.ambient()).flat_map(|c| &c[at..at + n]);
+                    let own = self.points().chunks(self.ambient()).flat_map(|c| &c[at..at + n]);
                     far = own.fold(far, |far, x| far.max(x.abs()));
                 }
                 _ => {}

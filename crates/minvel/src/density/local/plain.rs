@@ -11,9 +11,9 @@
 //! (`minvel reproduce small`). **Checked by** tests/densities/few.rs, tests/densities/foreign.rs.
 
 use super::LocalFit;
-use super::kernels::{BLOCK, Family, Kind, LocalKernels};
+use super::kernels::{Family, Kind, LocalKernels};
+use super::lanes::{BLOCK, Work};
 use super::neighbours::Neighbours;
-use super::work::Work;
 use crate::density::{Bump, KernelDensity, blend, by_rows, share};
 use crate::train::Context;
 use crate::{Error, Manifold};
@@ -41,7 +41,7 @@ impl LocalKernels {
         let rest = (uniform > 0.0).then_some(Family { kind: Kind::Uniform, share: uniform });
         let kernels = kernels.into_iter().map(|(kind, share)| Family { kind, share: (1.0 - uniform) * share });
         plain.families = rest.into_iter().chain(kernels).collect();
-        Ok(LocalFit { density: plain.bounded(), held_out, derivative: vec![] })
+        Ok(LocalFit { density: plain.laid_out(), held_out, derivative: vec![] })
     }
 }
 
@@ -56,7 +56,7 @@ fn natural(bump: Bump, points: &[f64], context: &Context) -> Result<Chosen, Erro
     let shares = super::shares(&left_out.logs, likely(&left_out.logs, count), false, rows, context)?;
     let kernels = left_out.kappas.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
     let kernels = kernels.map(|(&kappa, share)| (Kind::Natural { kappa }, *share)).collect();
-    let held_out = left_out.logs.chunks(count).map(|row| log_mean(row, &shares)).collect();
+    let held_out = left_out.logs.chunks(count).map(|row| super::log_mean(row, &shares)).collect();
     Ok((kernels, left_out.uniform, held_out))
 }
 
@@ -69,12 +69,6 @@ fn likely(logs: &[f64], count: usize) -> Vec<f64> {
     weights.iter().map(|w| 0.9 * w / total + 0.1 / count as f64).collect()
 }
 
-/// log Σ_k π_k e^{logs_k}.
-fn log_mean(logs: &[f64], shares: &[f64]) -> f64 {
-    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    top + logs.iter().zip(shares).map(|(log, share)| share * (log - top).exp()).sum::<f64>().ln()
-}
-
 /// Wrapped normal kernels of the best width.
 fn wrapped(blank: &LocalKernels, points: &[f64], context: &Context) -> Result<Chosen, Error> {
     let (n, rows) = (blank.dim() as f64, points.len() / blank.ambient());
@@ -84,10 +78,10 @@ fn wrapped(blank: &LocalKernels, points: &[f64], context: &Context) -> Result<Ch
     let ratio = |k: usize| k as f64 / (WIDTHS - 1) as f64;
     let widths: Vec<f64> = (0..WIDTHS).map(|k| bottom * (top / bottom).powf(ratio(k))).collect();
     let all: Vec<usize> = (0..rows).collect();
-    let kernels = blank.with_centres(points, &all);
+    let kernels = blank.with_centres(points, &all).laid_out();
     let uniform = share(UNIFORM, blank.log_volume());
     let logs = by_rows(rows, WIDTHS, context, |first, out| {
-        let mut work = Work::new(blank.dim(), 0);
+        let mut work = Work::new(blank.dim());
         for (i, out) in (first..).zip(out.chunks_mut(WIDTHS)) {
             kernels.without(i, &widths, &mut work, out);
             out.iter_mut().for_each(|log| *log = blend(*log, uniform));
@@ -103,14 +97,14 @@ impl LocalKernels {
     /// log of the mean kernel of each width at centre i, about all centres elsewhere.
     fn without(&self, i: usize, widths: &[f64], work: &mut Work, out: &mut [f64]) {
         let (m, n, total) = (self.ambient(), self.dim() as f64, self.centres());
-        let x = &self.centres[i * m..][..m];
+        let x = &self.points()[i * m..][..m];
         let mut others: Vec<(f64, f64)> = vec![];
-        for start in (0..total).step_by(BLOCK) {
-            let len = BLOCK.min(total - start);
-            self.coordinates(x, start, len, work);
-            let pairs = work.square[..len].iter().zip(&work.jacobian);
+        for block in 0..total.div_ceil(BLOCK) {
+            let len = BLOCK.min(total - block * BLOCK);
+            self.coordinates(x, 0, block, work);
+            let pairs = work.square[..len].iter().zip(&work.factor).map(|(s, f)| (*s, -f.ln()));
             // Equal points differ by rounding only.
-            others.extend(pairs.map(|(s, j)| (*s, *j)).filter(|(s, j)| *s > 1e-24 || *j == f64::INFINITY));
+            others.extend(pairs.filter(|(s, j)| *s > 1e-24 || *j == f64::INFINITY));
         }
         for (width, out) in widths.iter().zip(out) {
             let log = |(square, log): &(f64, f64)| -0.5 * square / (width * width) - log;

@@ -1,0 +1,191 @@
+//! Kernels laid out for summing: the families about one list of centres, block by block, with what each block promises.
+//!
+//! **Statement.** A kernel is at most e^{a + b d²} at a point d or more away: a the log of its peak, b = −½ over its largest
+//! variance + κ, where log|dv/dvol| ≤ κ·d² up to where kernels end (spheres and rotations; elsewhere κ = 0). The kernels of a
+//! family in a block are taken in four parts by their widths, each with its highest a and b: wide kernels are low, and
+//! would promise too much together with narrow ones. λ_max(S) ≤ (tr S⁸)^{1/8}. **Error.** None: these are bounds.
+//! **Checked by** tests/densities/kernel_sums.rs.
+
+use super::index::{GROUP, Index};
+use super::kernels::{Kind, LocalKernels, padded};
+use super::lanes::BLOCK;
+use crate::manifold::Space;
+use std::f64::consts::{PI, TAU};
+
+/// The families about one list of centres.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Layer {
+    /// `[block, coordinate, lane]`.
+    pub centres: Vec<f64>,
+    /// log of the weights, `[block, lane]`, −∞ beyond the last centre.
+    pub log_weights: Vec<f64>,
+    /// Of the shapes that belong to these centres.
+    pub shapes: Vec<Option<Shaped>>,
+    pub members: Vec<Member>,
+    pub index: Index,
+    /// Of each block and member.
+    pub promises: Vec<Promise>,
+    /// Of each group of blocks and member.
+    pub group_promises: Vec<Promise>,
+}
+
+/// Covariances in the order of the lanes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shaped {
+    /// `[block, entry, lane]`.
+    pub factors: Vec<f64>,
+    /// log of the weights less log det C.
+    pub logs: Vec<f64>,
+}
+
+/// A family of the layer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Member {
+    pub family: usize,
+    pub kind: Kind,
+    /// log of what the kernels have in common at their peaks.
+    pub base: f64,
+}
+
+/// Parts of the kernels of a block.
+const PARTS: usize = 4;
+
+/// Bounds of log share + log kernel, a + b d² for each part of the kernels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Promise([(f64, f64); PARTS]);
+
+impl Promise {
+    const NONE: Promise = Promise([(f64::NEG_INFINITY, 0.0); PARTS]);
+
+    /// Of kernels given by a and b each, which are sorted.
+    fn of(kernels: &mut [(f64, f64)]) -> Promise {
+        kernels.sort_unstable_by(|x, y| x.1.total_cmp(&y.1).then(x.0.total_cmp(&y.0)));
+        let mut promise = Promise::NONE;
+        for (part, own) in promise.0.iter_mut().zip(kernels.chunks(kernels.len().div_ceil(PARTS).max(1))) {
+            let log = own.iter().map(|k| k.0).fold(f64::NEG_INFINITY, f64::max);
+            *part = (log, own.last().map_or(0.0, |k| k.1));
+        }
+        promise
+    }
+
+    #[inline]
+    pub fn at(&self, square: f64) -> f64 {
+        self.0.iter().map(|(log, rate)| log + rate * square).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn or(&self, other: &Promise) -> Promise {
+        let mut both = *self;
+        for (own, other) in both.0.iter_mut().zip(&other.0) {
+            // Parts without kernels have no rate of their own.
+            *own = match (own.0 == f64::NEG_INFINITY, other.0 == f64::NEG_INFINITY) {
+                (true, _) => *other,
+                (_, true) => *own,
+                _ => (own.0.max(other.0), own.1.max(other.1)),
+            };
+        }
+        both
+    }
+}
+
+/// The highest of several.
+pub(super) fn highest(promises: &[Promise], square: f64) -> f64 {
+    promises.iter().map(|p| p.at(square)).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// κ with log|dv/dvol| ≤ κ·d²: the ratio grows with d, and is taken where kernels end.
+fn curvature(spaces: &[Space]) -> f64 {
+    let of = |space: &Space| match space {
+        Space::Sphere(n) => 0.28 * (*n as f64 - 1.0),
+        Space::Projective(n) => 0.18 * (*n as f64 - 1.0),
+        Space::So3 => 0.1,
+        Space::Euclidean(_) | Space::Torus(_) | Space::Hyperbolic(_) => 0.0,
+    };
+    spaces.iter().map(of).fold(0.0, f64::max)
+}
+
+impl Layer {
+    /// Of the families about list `k` of the centres.
+    pub fn of(kernels: &LocalKernels, k: usize) -> Layer {
+        let (n, m) = (kernels.dim(), kernels.ambient());
+        let sites = &kernels.sites[k];
+        let total = sites.points.len() / m;
+        let member = |(family, kind): (usize, Kind)| {
+            let base = match kind {
+                Kind::Uniform => return None,
+                Kind::Natural { kappa } => -kernels.bump().log_normaliser(kappa),
+                Kind::Fixed { width } | Kind::Grouped { width, .. } => -(n as f64) * (width.ln() + 0.5 * TAU.ln()),
+                Kind::Local { factor, .. } => -0.5 * n as f64 * (factor.ln() + TAU.ln()),
+            };
+            (kernels.list_of(kind) == k).then_some(Member { family, kind, base })
+        };
+        let kinds = kernels.families.iter().map(|f| f.kind).enumerate();
+        let members: Vec<Member> = kinds.filter_map(member).collect();
+        let mut log_weights = vec![f64::NEG_INFINITY; total.next_multiple_of(BLOCK)];
+        (0..total).for_each(|i| log_weights[i] = sites.weight(i, total).ln());
+        let shaped = |shape: &super::shape::Shape| {
+            let entries = n * (n + 1) / 2;
+            let rows: Vec<f64> = (0..total)
+                .flat_map(|i| (0..entries).map(move |e| (i, e)))
+                .map(|(i, e)| shape.factors[e * total + i])
+                .collect();
+            let mut logs = log_weights.clone();
+            logs.iter_mut().zip(&shape.log_det).for_each(|(log, det)| *log -= det);
+            Shaped { factors: padded(&rows, entries), logs }
+        };
+        let shapes = kernels.shapes.iter().map(|shape| (shape.list == k).then(|| shaped(shape))).collect();
+        let index = Index::of(kernels, &sites.points);
+        let mut layer = Layer {
+            centres: padded(&sites.points, m),
+            log_weights,
+            shapes,
+            members,
+            index,
+            promises: vec![],
+            group_promises: vec![],
+        };
+        layer.promise(kernels, total);
+        layer
+    }
+
+    fn promise(&mut self, kernels: &LocalKernels, total: usize) {
+        let (n, members) = (kernels.dim(), self.members.len());
+        let bend = curvature(&kernels.spaces);
+        let used = |s: usize| self.shapes[s].is_some();
+        let widest = kernels.shapes.iter().enumerate().map(|(s, shape)| if used(s) { shape.widest(n) } else { vec![] });
+        let widest: Vec<Vec<f64>> = widest.collect();
+        let one = |member: &Member, i: usize| {
+            let (log, variance, bend) = match member.kind {
+                Kind::Uniform => return (f64::NEG_INFINITY, 0.0),
+                // t is at most −⅛ of the squared chord on every space.
+                Kind::Natural { kappa } => (0.0, 4.0 / kappa, 0.0),
+                Kind::Fixed { width } | Kind::Grouped { width, .. } => (0.0, width * width, bend),
+                Kind::Local { shape, factor } => (-kernels.shapes[shape].log_det[i], factor * widest[shape][i], bend),
+            };
+            let (share, rate) = (kernels.families[member.family].share, bend - 0.5 / variance);
+            let far = if rate > 0.0 { rate * PI * PI * kernels.spaces.len() as f64 } else { 0.0 };
+            (share.ln() + member.base + log + far, rate.min(0.0))
+        };
+        let (blocks, mut own) = (total.div_ceil(BLOCK), vec![]);
+        for block in 0..blocks {
+            for member in &self.members {
+                own.clear();
+                own.extend((block * BLOCK..((block + 1) * BLOCK).min(total)).map(|i| one(member, i)));
+                self.promises.push(Promise::of(&mut own));
+            }
+        }
+        self.group_promises = vec![Promise::NONE; blocks.div_ceil(GROUP) * members];
+        for (at, promise) in self.promises.iter().enumerate() {
+            let (block, s) = (at / members, at % members);
+            let own = &mut self.group_promises[block / GROUP * members + s];
+            *own = own.or(promise);
+        }
+    }
+
+    pub fn of_block(&self, block: usize) -> &[Promise] {
+        &self.promises[block * self.members.len()..][..self.members.len()]
+    }
+
+    pub fn of_group(&self, group: usize) -> &[Promise] {
+        &self.group_promises[group * self.members.len()..][..self.members.len()]
+    }
+}
