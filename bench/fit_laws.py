@@ -32,7 +32,7 @@ LOG_2PI = np.log(2 * np.pi)
 
 
 class Sphere:
-    """p(x) = mean over k of (2π)^(−3/2) e^{−(1 − m²)/2s²} B(m/s), m = ⟨x, c⟩, B(t) = ∫₀^∞ r² e^{−(r − t)²/2} dr."""
+    """p(x) = mean over k of (2π)^(−3/2) e^{−(1 − m²)/2s²} B(m/s), m = ⟨x, c⟩ (B: log_radial)."""
 
     manifold, options, columns = "sphere:2", ["--layout", "xyz"], ["x", "y", "z"]
 
@@ -49,13 +49,8 @@ class Sphere:
 
     def log_density(self, x):
         cosine = x @ self.centres.T
-        t = cosine / self.widths
-        up, down = np.maximum(t, 0), np.minimum(t, 0)
-        # Behind the centre e^{−t²/2} is taken out of B, so that nothing underflows.
-        ahead = np.log((up**2 + 1) * np.sqrt(2 * np.pi) * ndtr(up) + up * np.exp(-up**2 / 2))
-        behind = np.log((down**2 + 1) * np.sqrt(np.pi / 2) * erfcx(-down / np.sqrt(2)) + down) - down**2 / 2
         exponent = -(1 - cosine**2) / (2 * self.widths**2)
-        return logsumexp(exponent + np.where(t > 0, ahead, behind), axis=1) - 1.5 * LOG_2PI - np.log(KERNELS)
+        return logsumexp(exponent + log_radial(cosine / self.widths), axis=1) - 1.5 * LOG_2PI - np.log(KERNELS)
 
     def wider(self, rng, n):
         """Rows and log densities of von Mises–Fisher kernels, wider than the law's."""
@@ -144,6 +139,15 @@ class Plane:
         u, v = self.in_frames(x) / scale
         terms = -(freedom / 2 + 1) * np.log1p((u**2 + v**2).T / freedom) - np.log(self.widths).sum(1)
         return x, logsumexp(terms, axis=1) - LOG_2PI - 2 * np.log(scale) - np.log(KERNELS)
+
+
+def log_radial(t):
+    """log B(t), B(t) = ∫₀^∞ r² e^{−(r − t)²/2} dr = (t² + 1)√(2π)Φ(t) + t e^{−t²/2}."""
+    up, down = np.maximum(t, 0), np.minimum(t, 0)
+    ahead = np.log((up**2 + 1) * np.sqrt(2 * np.pi) * ndtr(up) + up * np.exp(-up**2 / 2))
+    # For negative t, e^{−t²/2} is taken out, so that nothing underflows.
+    behind = np.log((down**2 + 1) * np.sqrt(np.pi / 2) * erfcx(-down / np.sqrt(2)) + down) - down**2 / 2
+    return np.where(t > 0, ahead, behind)
 
 
 def around(angle):
