@@ -34,7 +34,7 @@ LOG_2PI = np.log(2 * np.pi)
 class Sphere:
     """p(x) = mean over k of (2π)^(−3/2) e^{−(1 − m²)/2s²} B(m/s), m = ⟨x, c⟩ (B: log_radial)."""
 
-    manifold, options, columns = "sphere:2", ["--layout", "xyz"], ["x", "y", "z"]
+    columns = ["x", "y", "z"]
 
     def __init__(self):
         rng = np.random.default_rng(0)
@@ -72,7 +72,6 @@ class Torus:
     IMAGES = 2 * np.pi * np.arange(-2, 3)  # the next one is at least 5π/0.6 = 26 widths away
 
     def __init__(self, dimension, narrowest, widest):
-        self.manifold, self.options = f"torus:{dimension}", ["--units", "radians"]
         self.columns = [f"angle{j + 1}" for j in range(dimension)]
         rng = np.random.default_rng(0)
         self.centres = rng.uniform(-np.pi, np.pi, (KERNELS, dimension))
@@ -104,7 +103,7 @@ class Torus:
 class Plane:
     """p(x) = mean over k of N(u)·N(v − b(u² − 1)) / (s₁s₂), (u, v) = S⁻¹Rᵀ(x − c); the bend has Jacobian 1."""
 
-    manifold, options, columns = "euclidean:2", ["--layout", "vector"], ["x", "y"]
+    columns = ["x", "y"]
 
     def __init__(self):
         rng = np.random.default_rng(0)

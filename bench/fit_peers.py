@@ -30,6 +30,7 @@ from fit_laws import log_radial
 from scipy.special import i0e, logsumexp
 
 TUNING_ROWS, MIXTURE_ROWS = 2000, 20_000
+MOST_ROWS = 50_000  # scored at once: some peers hold rows × components in memory
 WARM_UP_ROWS, SHORT_SECONDS, TIMED_SECONDS = 500, 1.0, 3.0
 FULL_TURN = 2 * np.pi
 
@@ -349,7 +350,8 @@ def run(peer, law, train, test, truth, more, threads):
         many = np.load(more, mmap_mode="r")
         many = np.array(many[: int(len(rows) * TIMED_SECONDS / seconds)])
         watch = Watch()
-        model.log_density(many)
+        for start in range(0, len(many), MOST_ROWS):
+            model.log_density(many[start : start + MOST_ROWS])
         seconds, cpu = watch.read()
         tell("more", score_rows=len(many), score_seconds=seconds, score_cpu_seconds=cpu)
 
