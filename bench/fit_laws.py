@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Known laws on S², T², R² and T⁷: rows by seed, exact log densities, and a check of both.
+"""Known laws on S², T², R² and T⁷: rows by seed, and exact log densities.
 
 Each law is a mixture of 40 kernels with equal weights; its parameters are fixed, and the seed determines only the rows. Densities are
 with respect to the volume of the manifold (steradians, radians to the power of the dimension, the units of the plane).
@@ -14,13 +14,13 @@ memory does not grow with their number.
 Examples:
   bench/fit_laws.py sphere 1000000 --seed 1 --out rows.parquet     also .csv and .npy (float64)
   bench/fit_laws.py sphere 20000 --seed 2 --out t.npy --truth p.npy     also the log density of each row
-  bench/fit_laws.py --check                                        every density integrates to one, and the rows follow it
+
+bench/fit_check.py checks that every density integrates to one and that the rows follow it.
 
 Needs numpy and scipy (for Parquet also pyarrow), as pinned in bench/requirements-fit.txt.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -206,51 +206,17 @@ def write(law, n, seed, out, truth):
         writer.close()
 
 
-# ---- check ----------------------------------------------------------------------------------------------------------
-
-
-def z_score(a, b):
-    """Of the difference of two means, each with its standard error; b may be a known number."""
-    variance = np.var(a) / len(a) + (np.var(b) / len(b) if np.ndim(b) else 0)
-    return (np.mean(a) - np.mean(b)) / np.sqrt(variance)
-
-
-def check(n=200_000, largest=4.0):
-    """Whether rows of another law, weighted, give ∫p = 1 and the same NLL as the law's own rows; the twin that must fail
-    draws its rows with widths 1.1 times as large."""
-    failed = False
-    for name, make in LAWS.items():
-        law, rng = make(), np.random.default_rng(1)
-        x, proposal = law.wider(rng, n)
-        log_p = law.log_density(x)
-        weight, rows = np.exp(log_p - proposal), np.concatenate(list(blocks(law, n, 1)))
-        own = law.log_density(rows)
-        mass, nll = z_score(weight, 1.0), z_score(-own, -weight * log_p)
-        wide = make()
-        wide.widths = 1.1 * wide.widths
-        twin = z_score(-law.log_density(wide.rows(rng, n)), -weight * log_p)
-        good = abs(mass) < largest and abs(nll) < largest < abs(twin)
-        failed |= not good
-        print(f"{name:<8} integral {weight.mean():.5f} (z = {mass:+.2f})   NLL of its rows {-own.mean():.4f}, by weights "
-              f"{-(weight * log_p).mean():.4f} (z = {nll:+.2f})   rows 1.1 times as wide: z = {twin:+.1f}   "
-              + ("ok" if good else "FAILED"))
-    return failed
-
-
 def main():
     parser = argparse.ArgumentParser(prog="bench/fit_laws.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("law", nargs="?", choices=LAWS, help="law")
-    parser.add_argument("rows", nargs="?", type=int, help="number of rows")
+    parser.add_argument("law", choices=LAWS, help="law")
+    parser.add_argument("rows", type=int, help="number of rows")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the rows (default: 1)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="file of rows: .npy, .csv or .parquet")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="file of rows: .npy, .csv or .parquet")
     parser.add_argument("--truth", type=Path, metavar="FILE", help="file of the rows' log densities: .npy")
-    parser.add_argument("--check", action="store_true", help="check densities and rows of every law and exit")
     options = parser.parse_args()
-    if options.check:
-        sys.exit(check())
-    if not options.law or not options.rows or options.rows < 1 or not options.out:
-        parser.error("give a law, a positive number of rows and --out FILE, or --check")
+    if options.rows < 1:
+        parser.error(f"rows: invalid number {options.rows}; expected a positive integer")
     if options.out.suffix not in (".npy", ".csv", ".parquet"):
         parser.error(f"--out {options.out}: unknown format; expected .npy, .csv or .parquet")
     write(LAWS[options.law](), options.rows, options.seed, options.out, options.truth)

@@ -8,6 +8,7 @@ PEERS = {"minvel": "minvel", "kernel-density": "KernelDensity (scikit-learn)", "
          "gaussian-kde": "gaussian_kde (scipy)", "fft-kde": "FFTKDE (KDEpy)"}
 COLOURS = {"minvel": "#c0392b", "kernel-density": "#2471a3", "gaussian-mixture": "#1e8449", "gaussian-kde": "#7d3c98",
            "fft-kde": "#b9770e"}
+QUIET_LOAD = 0.5  # before the first cell
 GOALS = {"steepest_slope": 1.15, "fit_seconds": {100_000: 30, 1_000_000: 300}, "rows_per_second": {"torus7": 20_000},
          "rows_per_second_else": 200_000}
 
@@ -44,12 +45,13 @@ def timed(cell, key, limit, value=None):
 
 def line(cell, limit):
     rate = timed(cell, "score_rows_per_second", limit)
+    per_cpu = number(cell["score_rows"] / cell["score_cpu_seconds"]) if "score_cpu_seconds" in cell else "–"
     memory = number(cell["peak_bytes"] / 1e6) if "peak_bytes" in cell else "–"
     nll = f"{cell['nll']:.4f} ± {cell['nll_error']:.4f}" if "nll" in cell else "–"
     excess = f"{cell['excess']:.4f} ± {cell['excess_error']:.4f}" if "excess" in cell else "–"
     note = cell.get("note", "").splitlines()[0] if cell.get("note") else ""
     return (f"| {number(cell['rows'])} | {PEERS[cell['contender']]} | {timed(cell, 'fit_seconds', limit)} | "
-            f"{timed(cell, 'fit_cpu_seconds', limit)} | {rate} | {memory} | {nll} | {excess} | {note} |")
+            f"{timed(cell, 'fit_cpu_seconds', limit)} | {rate} | {per_cpu} | {memory} | {nll} | {excess} | {note} |")
 
 
 # ---- slopes and goals -----------------------------------------------------------------------------------------------
@@ -117,6 +119,12 @@ def goals(cells):
 # ---- Markdown -------------------------------------------------------------------------------------------------------
 
 
+def busy(facts):
+    if facts["load_before"] and facts["load_before"][0] > QUIET_LOAD:
+        return ["**Warning: other programs were running. Compare CPU seconds, and do not quote seconds.**", ""]
+    return []
+
+
 def markdown(report, name):
     facts, cells, limit = report["machine"], report["cells"], report["limit"]
     versions = ", ".join(f"{k} {v}" for k, v in report["versions"].items() if k != "minvel_sha256")
@@ -124,14 +132,14 @@ def markdown(report, name):
     text = [f"# Densities of known laws, {facts['date']}", "",
             f"`{report['command']}` at commit {report['commit']}: {facts['cpu']}, {facts['threads']} threads for everybody; "
             f"{versions}{load}. All numbers: [{name}.json]({name}.json).", "",
-            ABOUT.format(options=" ".join(report["fit_options"] or []), test=number(report["test_rows"]), limit=limit), "",
+            *busy(facts), ABOUT.format(options=" ".join(report["fit_options"] or []), test=number(report["test_rows"]), limit=limit), "",
             f"![Seconds to fit]({name}.svg)"]
     for law in present(cells, "law"):
         here = [c for c in cells if c["law"] == law]
         truth = next((c["truth_nll"] for c in here if "truth_nll" in c), None)
         text += ["", f"## {NAMES[law]}: NLL of the truth {number(truth, '{:.4f}')}", "",
-                 "| rows | contender | fit s | CPU s | rows scored per s | peak MB | NLL | excess | model |",
-                 "|---:|---|---:|---:|---:|---:|---:|---:|---|"] + [line(c, limit) for c in here]
+                 "| rows | contender | fit s | CPU s | rows scored per s | per CPU s | peak MB | NLL | excess | model |",
+                 "|---:|---|---:|---:|---:|---:|---:|---:|---:|---|"] + [line(c, limit) for c in here]
     if found := slopes(cells):
         text += ["", "## Slopes of log seconds against log rows", "", "| law | contender | rows | fit | score, per row |",
                  "|---|---|---|---:|---:|"]
