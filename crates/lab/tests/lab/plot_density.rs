@@ -7,7 +7,7 @@ use minvel::manifold::Manifold;
 use minvel::train::Context;
 use minvel_lab::fitting::look;
 use minvel_lab::plot::density::{self, FigureStyle, Points};
-use minvel_lab::plot::scene::{Anchor, Scene, Shape, text_width};
+use minvel_lab::plot::scene::{Anchor, Graphic, Scene, text_width};
 use minvel_lab::plot::{Bearings, Figure, Matrix, Plot, Theme};
 use minvel_lab::table::{Coordinates, Layout, Provenance, Units};
 use std::collections::HashSet;
@@ -145,11 +145,11 @@ fn nothing_leaves_the_page() {
 
 fn stays_on_the_page(name: &str, scene: &Scene) {
     let inside = |(x, y): (f64, f64)| x >= 0.0 && y >= 0.0 && x <= scene.width && y <= scene.height;
-    for shape in &scene.shapes {
-        match shape {
-            Shape::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
-            Shape::Text(text) if text.upward => assert!(inside(text.at), "{name}: {text:?}"),
-            Shape::Text(text) => {
+    for graphic in &scene.graphics {
+        match graphic {
+            Graphic::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
+            Graphic::Text(text) if text.upward => assert!(inside(text.at), "{name}: {text:?}"),
+            Graphic::Text(text) => {
                 // bold letters are a sixth wider
                 let width = text_width(&text.text, text.size) * if text.bold { 1.1 } else { 1.0 };
                 let left = match text.anchor {
@@ -159,8 +159,8 @@ fn stays_on_the_page(name: &str, scene: &Scene) {
                 };
                 assert!(inside((left, text.at.1)) && inside((left + width, text.at.1)), "{name}: {text:?}");
             }
-            Shape::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
-            Shape::Raster(p) => {
+            Graphic::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
+            Graphic::Raster(p) => {
                 assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom())), "{name}");
             }
         }
@@ -363,8 +363,8 @@ fn clocks_are_labelled_in_their_own_units() {
 fn long_names_are_cut_to_their_cell_and_every_scale_has_two_numbers() {
     let names = (0..8).map(|i| format!("total sulfur dioxide {i}")).collect();
     let scene = shown("euclidean:8", &FigureStyle { names, ..FigureStyle::default() }).remove(0).plot.scene();
-    let text = |shape: &Shape| if let Shape::Text(text) = shape { Some(text.text.clone()) } else { None };
-    let texts: Vec<String> = scene.shapes.iter().filter_map(text).collect();
+    let text = |graphic: &Graphic| if let Graphic::Text(text) = graphic { Some(text.text.clone()) } else { None };
+    let texts: Vec<String> = scene.graphics.iter().filter_map(text).collect();
     assert_eq!(texts.iter().filter(|t| t.contains('…')).count(), 16, "{texts:?}");
     // names that differ at their ends stay different
     assert_eq!(texts.iter().filter(|t| t.contains('…')).collect::<HashSet<_>>().len(), 8, "{texts:?}");
@@ -385,7 +385,7 @@ fn bins_resolve_a_narrow_mode_beside_a_wide_one() {
 }
 
 fn dots(plot: &Plot) -> usize {
-    plot.scene().shapes.iter().map(|s| if let Shape::Dots(dots) = s { dots.at.len() } else { 0 }).sum()
+    plot.scene().graphics.iter().map(|s| if let Graphic::Dots(dots) = s { dots.at.len() } else { 0 }).sum()
 }
 
 /// Thousands of orange dots once hid the peaks of a map, and were a part of what the caption called "the data".
@@ -424,26 +424,26 @@ fn contours_of_a_map_hold_the_shares_they_say() {
         println!("{label}: {} for {exact}, allowed {allowed}", mark.at);
         assert!(mark.line && (mark.at - exact).abs() < allowed, "{label}: {} for {exact}", mark.at);
     }
-    let lines = figure.plot.scene().shapes.iter().filter(|s| is_contour(s)).count();
+    let lines = figure.plot.scene().graphics.iter().filter(|s| is_contour(s)).count();
     assert!(lines >= 3, "{lines} contours");
     let uniform = maps.shades.marks.iter().find(|m| m.label == "uniform").expect("a mark");
     assert!(!uniform.line);
 }
 
-fn is_contour(shape: &Shape) -> bool {
-    matches!(shape, Shape::Path { closed: false, stroke: Some(stroke), .. } if stroke.width == 1.2)
+fn is_contour(graphic: &Graphic) -> bool {
+    matches!(graphic, Graphic::Path { closed: false, stroke: Some(stroke), .. } if stroke.width == 1.2)
 }
 
 #[test]
 fn a_disk_has_contours_inside_its_edge() {
     let plot = shown("hyperbolic:2", &FigureStyle::default()).remove(0).plot;
     let scene = plot.scene();
-    let picture = scene.shapes.iter().find_map(|s| if let Shape::Raster(p) = s { Some(p.area) } else { None });
+    let picture = scene.graphics.iter().find_map(|s| if let Graphic::Raster(p) = s { Some(p.area) } else { None });
     let disk = picture.expect("colours");
-    let contours: Vec<_> = scene.shapes.iter().filter(|s| is_contour(s)).collect();
+    let contours: Vec<_> = scene.graphics.iter().filter(|s| is_contour(s)).collect();
     assert!(contours.len() >= 3, "{} contours", contours.len());
-    for shape in contours {
-        let Shape::Path { points, .. } = shape else { unreachable!() };
+    for graphic in contours {
+        let Graphic::Path { points, .. } = graphic else { unreachable!() };
         let radius = |p: &(f64, f64)| (p.0 - disk.centre().0).hypot(p.1 - disk.centre().1);
         assert!(points.iter().all(|p| radius(p) <= 0.5 * disk.width), "{points:?}");
     }
