@@ -4,7 +4,7 @@
 //! State (second moments, momenta, averages) lives in variables named after the parameter, as `w/second`.
 
 use crate::derive::grad;
-use crate::expr::Expr;
+use crate::graph::Expr;
 use crate::math::Real;
 use crate::op::Op;
 use crate::state::State;
