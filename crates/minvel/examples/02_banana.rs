@@ -2,8 +2,7 @@
 //! prints its exact score-matching loss J on fresh data; the best possible is −0.945. All objectives with bounded variance come
 //! close to each other, CD-1 without control variate does not. Runs for about ten seconds.
 use minvel::Energy;
-use minvel::energy::Mlp;
-use minvel::energy::toy::Toy;
+use minvel::energy::{Mlp, Toy, ToyLaw};
 use minvel::estimate::Estimate;
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::network::{Activation, Features};
@@ -17,7 +16,7 @@ const SEEDS: usize = 3;
 fn main() -> Result<(), minvel::Error> {
     let quick = std::env::args().any(|a| a == "--quick");
     let steps = if quick { 50 } else { 1200 };
-    let banana = Toy::named("banana").expect("it is in the list");
+    let banana = Toy::new(ToyLaw::Banana);
     let objectives: Vec<(&str, Box<dyn Objective>)> = vec![
         ("exact score matching", Box::new(ScoreMatching::new())),
         ("sliced score matching", Box::new(Sliced { reduced: false })),

@@ -2,8 +2,7 @@
 //! Riemannian Langevin steps, normalises the model by quadrature, and prints KL(truth‖model): about 2e-4 nats. Runs for
 //! five seconds.
 use minvel::Energy;
-use minvel::energy::Mlp;
-use minvel::energy::toy::Toy;
+use minvel::energy::{Mlp, Toy, ToyLaw};
 use minvel::estimate::OnGrid;
 use minvel::flow::{FlowForm, RiemannianLangevin};
 use minvel::network::{Activation, Features};
@@ -15,7 +14,7 @@ use minvel_engine::{Clock, Graph, Options};
 fn main() -> Result<(), minvel::Error> {
     let quick = std::env::args().any(|a| a == "--quick");
     let steps = if quick { 100 } else { 3000 };
-    let truth = Toy::named("sphere").expect("it is in the list");
+    let truth = Toy::new(ToyLaw::Sphere);
     let sphere = truth.manifold.clone();
 
     let model = Mlp::new("psi", Features::of(sphere.clone()), &[64, 64], Activation::Tanh);

@@ -26,7 +26,7 @@ pub use hyperboloid::Hyperboloid;
 pub use independent::Independent;
 pub use mixture::MixtureEnergy;
 pub use mlp::{Head, Mlp};
-pub use toy::Toy;
+pub use toy::{Toy, ToyLaw};
 pub use von_mises::VonMises;
 pub use von_mises_fisher::VonMisesFisher;
 pub use wrapped_normal::{HyperbolicNormal, TorusNormal};
