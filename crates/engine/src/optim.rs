@@ -121,6 +121,11 @@ impl Optimiser {
         Self::new(UpdateRule::Adam { first: 0.9, second: 0.999, epsilon: 1e-8, decay }, rate)
     }
 
+    /// The same with a rate that falls to zero over so many steps, along half a cosine.
+    pub fn cosine(self, steps: u32) -> Self {
+        Optimiser { schedule: RateSchedule::Cosine { steps, floor: 0.0 }, ..self }
+    }
+
     /// Updates that lower `loss` by changing `parameters`.
     pub fn minimise<'g>(&self, loss: Expr<'g>, parameters: &[Expr<'g>]) -> Updates<'g> {
         self.descend(&grad(loss, parameters), parameters)

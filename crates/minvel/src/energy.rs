@@ -9,6 +9,7 @@
 mod bingham;
 mod conditional;
 pub mod draw;
+mod formula;
 mod gaussian;
 mod hyperboloid;
 mod independent;
@@ -21,6 +22,7 @@ mod wrapped_normal;
 
 pub use bingham::Bingham;
 pub use conditional::{Condition, Conditional};
+pub use formula::Formula;
 pub use gaussian::Gaussian;
 pub use hyperboloid::Hyperboloid;
 pub use independent::Independent;

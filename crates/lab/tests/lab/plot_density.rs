@@ -17,18 +17,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A formula as a density, normalised or not.
-struct Formula<F> {
+struct Given<F> {
     manifold: Arc<dyn Manifold>,
     log_density: F,
 }
 
-impl<F> fmt::Debug for Formula<F> {
+impl<F> fmt::Debug for Given<F> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "a formula on {}", self.manifold)
     }
 }
 
-impl<F: Fn(&[f64]) -> Result<Vec<f64>, Error> + Send + Sync> Density for Formula<F> {
+impl<F: Fn(&[f64]) -> Result<Vec<f64>, Error> + Send + Sync> Density for Given<F> {
     fn name(&self) -> &str {
         "formula"
     }
@@ -51,7 +51,7 @@ fn figures(
     look: &FigureStyle,
 ) -> Vec<Figure> {
     let log_density = |points: &[f64]| Ok(log_density(points));
-    density::figures(&Formula { manifold, log_density }, data, samples, look, &Context::bare()).unwrap()
+    density::figures(&Given { manifold, log_density }, data, samples, look, &Context::bare()).unwrap()
 }
 
 /// Points that are on each manifold: numbers between −1 and 1, of a low-discrepancy sequence, scaled as it asks.
@@ -198,7 +198,7 @@ fn an_error_of_the_density_is_an_error_of_its_figures() {
     for name in names.into_iter().chain(["product(sphere:2,torus:1)"]) {
         let manifold = manifold::parse(name).unwrap();
         let data = points(&*manifold, 20);
-        let density = Formula { manifold, log_density: |_: &[f64]| Err(Error::config("no such number")) };
+        let density = Given { manifold, log_density: |_: &[f64]| Err(Error::config("no such number")) };
         let drawn = density::figures(&density, &data, &data, &FigureStyle::default(), &Context::bare());
         assert!(drawn.is_err_and(|why| why.to_string().contains("no such number")), "{name}");
     }

@@ -127,6 +127,7 @@ fn cases() -> Vec<Case> {
         toy(ToyLaw::Circle, Sphere(1).grid(80, 0.0).unwrap()),
         toy(ToyLaw::CirclePrinted, Sphere(1).grid(80, 0.0).unwrap()),
         toy(ToyLaw::Sphere, Sphere(2).grid(50, 0.0).unwrap()),
+        case("formula", double_well(), Euclidean(1), None),
         case("mlp", mlp(Features::of_point(2), Activation::Tanh), Euclidean(2), None),
         case("mlp silu", mlp(Features::of_point(2).scaled(1.5), Activation::Silu), Euclidean(2), None),
         case("mlp softplus", mlp(Features::of_point(2), Activation::Softplus).spectral(), Euclidean(2), None),
@@ -136,6 +137,22 @@ fn cases() -> Vec<Case> {
         case("mlp of harmonics", mlp(Features::of_angles(2, 3), Activation::Tanh), Torus(2), None),
         case("mlp on rotations", mlp(Features::of(Arc::new(So3)), Activation::Tanh).spectral(), So3, None),
     ]
+}
+
+fn double_well() -> impl Energy {
+    Formula::new([("a", 0.3), ("b", 0.7), ("c", 0.1)], |[a, b, c], x| {
+        let x = x.at(-1, 0);
+        a * x.powi(4) - b * x.powi(2) + c * x
+    })
+}
+
+/// The formula is what was written, with the start values given.
+#[test]
+fn a_formula_is_the_energy_of_its_numbers() {
+    let values = energies(&double_well(), &[-1.5, 0.0, 2.0], 1);
+    for (x, energy) in [-1.5f64, 0.0, 2.0].into_iter().zip(values) {
+        assert!(minvel_testing::within_ulps(energy, 0.3 * x.powi(4) - 0.7 * x.powi(2) + 0.1 * x, 8.0), "{x}: {energy}");
+    }
 }
 
 fn mlp(features: Features, activation: Activation) -> Mlp {
