@@ -1,7 +1,7 @@
 //! **Four.** Your own manifold in one file, learnt and fitted. The half line x > 0 with the metric dx²/x², in which a factor of two is
 //! the same distance everywhere: the geometry of scales and rates. Learns a log-normal distribution on it by Riemannian
 //! Langevin steps, then fits a density to a sample of the model: `learnt: mean of log x 0.70 (true 0.70), deviation 0.50 (true 0.50)`
-//! and `fitted: density at the median 0.8… (true 0.80)`. Runs for a few seconds.
+//! and `fitted: density at the median 0.73 (true 0.80)`. Runs for a few seconds.
 use minvel::prelude::*;
 use std::fmt;
 

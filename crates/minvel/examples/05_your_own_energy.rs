@@ -24,7 +24,7 @@ fn main() -> Result<(), Error> {
         .start(&context)?;
     learner.train("double well", steps, &context)?;
     let [a, b, c] = ["a", "b", "c"].map(|name| learner.state().get(name).unwrap_or_default()[0]);
-    println!("E(x) = {a:.2} x⁴ − {b:.2} x² + {c:.2} x");
+    println!("E(x) = {a:.2} x⁴ − {b:.2} x² {c:+.2} x");
 
     // Sampling is many steps, started anywhere: a thousand chains, of which the last points are kept.
     let chains = Chains { count: 1000, draws: 1, ..Chains::default() };
