@@ -14,11 +14,9 @@ mod tiling;
 mod vector;
 
 pub(crate) use bound::Bound;
-pub use run::Execute;
 
 use crate::device::DeviceError;
-use crate::expr::Expr;
-use crate::graph::Graph;
+use crate::graph::{Expr, Graph};
 use crate::isa::Isa;
 use crate::math::Real;
 use crate::options::Options;

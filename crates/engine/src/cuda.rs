@@ -21,8 +21,7 @@ pub(crate) use driver::cards;
 pub(crate) use run::Executor;
 
 use crate::device::DeviceError as Trouble;
-use crate::expr::Expr;
-use crate::graph::Graph;
+use crate::graph::{Expr, Graph};
 use crate::options::Options;
 
 /// Threads of a block, which kernels call so too.

@@ -13,18 +13,14 @@ pub use grad::{grad, vjp};
 pub use jvp::jvp;
 pub use replace::replace;
 
-use crate::expr::Expr;
-use crate::graph::{Graph, Id};
+use crate::expr::may_vanish;
+use crate::graph::{Expr, Graph, Id};
 use crate::op::{Binary, Op, Unary};
-use crate::simplify;
 
 /// Refuses to differentiate by a node that may have been rewritten away: the answer could be silently wrong.
 fn check_points<'g>(what: &str, points: impl Iterator<Item = Expr<'g>>) {
     for x in points {
-        assert!(
-            !simplify::may_vanish(x),
-            "{what}: {x:?} may be simplified away; build the expression from `x.pin()` instead"
-        );
+        assert!(!may_vanish(x), "{what}: {x:?} may be simplified away; build the expression from `x.pin()` instead");
     }
 }
 

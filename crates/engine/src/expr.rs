@@ -9,44 +9,33 @@
 //! assert_eq!(h.shape().to_string(), "200 rows × [100]");
 //! ```
 
-use crate::graph::{Graph, Id, Node};
-use crate::op::{Binary, Element, Op, Unary, Window};
+mod simplify;
+
+pub(crate) use simplify::may_vanish;
+
+use crate::graph::{Expr, Graph, Id, Node};
+use crate::op::{Binary, Op, Unary, Window};
 use crate::shape::Shape;
 use std::ops;
 
-/// A value in a [`Graph`]: a cheap handle that can be copied.
-#[derive(Clone, Copy)]
-pub struct Expr<'g> {
-    pub(crate) graph: &'g Graph,
-    pub(crate) id: Id,
+impl Graph {
+    /// A node, simplified, or the equal one that exists.
+    pub(crate) fn push(&self, op: Op, args: &[Expr<'_>], shape: Shape) -> Expr<'_> {
+        for a in args {
+            assert!(std::ptr::eq(a.graph, self), "{}: an argument belongs to another graph", op.name());
+        }
+        for a in args.iter().skip(usize::from(op == Op::Gather)) {
+            assert!(!a.is_bytes(), "{}: {a:?} is bytes, which only gather can read", op.name());
+        }
+        let args: Vec<Id> = args.iter().map(|a| a.id).collect();
+        if let Some(id) = simplify::rewrite(self, &op, &args, &shape) {
+            return self.at(id);
+        }
+        self.intern(Node { op, args, shape })
+    }
 }
 
 impl<'g> Expr<'g> {
-    /// The shape, without the replica axis.
-    pub fn shape(self) -> Shape {
-        self.graph.nodes()[self.id as usize].shape.clone()
-    }
-
-    pub(crate) fn node(self) -> Node {
-        self.graph.node(self.id)
-    }
-
-    /// The number everywhere, if this is a constant fill.
-    pub fn as_fill(self) -> Option<f64> {
-        let Op::Fill(bits) = self.node().op else { return None };
-        Some(f64::from_bits(bits))
-    }
-
-    /// True for an input of bytes, which has no other reader than [`Expr::gather`].
-    pub(crate) fn is_bytes(self) -> bool {
-        matches!(self.graph.nodes()[self.id as usize].op, Op::Input(_, Element::Byte))
-    }
-
-    /// The graph this expression lives in.
-    pub fn graph(self) -> &'g Graph {
-        self.graph
-    }
-
     /// A constant shaped like this.
     pub fn like(self, value: f64) -> Expr<'g> {
         self.graph.fill(value, self.shape())
@@ -435,12 +424,5 @@ impl<'g> ops::Neg for Expr<'g> {
     type Output = Expr<'g>;
     fn neg(self) -> Expr<'g> {
         self.unary(Unary::Neg)
-    }
-}
-
-impl std::fmt::Debug for Expr<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let node = self.node();
-        write!(f, "%{} = {}{:?}: {}", self.id, node.op.name(), node.args, node.shape)
     }
 }

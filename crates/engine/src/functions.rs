@@ -1,6 +1,6 @@
 //! Functions composed of primitives.
 
-use crate::expr::Expr;
+use crate::graph::Expr;
 use crate::op::Window;
 use crate::random::Draw;
 

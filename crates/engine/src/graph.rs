@@ -1,12 +1,11 @@
-//! The graph that owns expressions: equal ones are stored once.
+//! The graph that owns expressions, and the handle of one. Equal expressions are stored once.
 
-use crate::expr::Expr;
 use crate::op::{Element, Op};
 use crate::random::Draw;
 use crate::shape::Shape;
-use crate::simplify;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// Index of a node in its graph. Arguments always have smaller indices than their users.
@@ -52,21 +51,6 @@ impl Graph {
     /// True before anything was built.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// A node, simplified, or the equal one that exists.
-    pub(crate) fn push(&self, op: Op, args: &[Expr<'_>], shape: Shape) -> Expr<'_> {
-        for a in args {
-            assert!(std::ptr::eq(a.graph, self), "{}: an argument belongs to another graph", op.name());
-        }
-        for a in args.iter().skip(usize::from(op == Op::Gather)) {
-            assert!(!a.is_bytes(), "{}: {a:?} is bytes, which only gather can read", op.name());
-        }
-        let args: Vec<Id> = args.iter().map(|a| a.id).collect();
-        if let Some(id) = simplify::rewrite(self, &op, &args, &shape) {
-            return self.at(id);
-        }
-        self.intern(Node { op, args, shape })
     }
 
     /// A node exactly as given.
@@ -173,5 +157,46 @@ impl Graph {
     /// The number of the current step (0, 1, …) as a scalar.
     pub fn step(&self) -> Expr<'_> {
         self.intern(Node { op: Op::Step, args: vec![], shape: Shape::whole([]) })
+    }
+}
+
+/// A value in a [`Graph`]: a cheap handle that can be copied.
+#[derive(Clone, Copy)]
+pub struct Expr<'g> {
+    pub(crate) graph: &'g Graph,
+    pub(crate) id: Id,
+}
+
+impl<'g> Expr<'g> {
+    /// The shape, without the replica axis.
+    pub fn shape(self) -> Shape {
+        self.graph.nodes()[self.id as usize].shape.clone()
+    }
+
+    pub(crate) fn node(self) -> Node {
+        self.graph.node(self.id)
+    }
+
+    /// The number everywhere, if this is a constant fill.
+    pub fn as_fill(self) -> Option<f64> {
+        let Op::Fill(bits) = self.node().op else { return None };
+        Some(f64::from_bits(bits))
+    }
+
+    /// True for an input of bytes, which has no other reader than [`Expr::gather`].
+    pub(crate) fn is_bytes(self) -> bool {
+        matches!(self.graph.nodes()[self.id as usize].op, Op::Input(_, Element::Byte))
+    }
+
+    /// The graph this expression lives in.
+    pub fn graph(self) -> &'g Graph {
+        self.graph
+    }
+}
+
+impl fmt::Debug for Expr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let node = self.node();
+        write!(f, "%{} = {}{:?}: {}", self.id, node.op.name(), node.args, node.shape)
     }
 }

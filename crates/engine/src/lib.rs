@@ -49,7 +49,7 @@
 //! | handle what may go wrong | [`Graph::try_compile`], [`Program::try_run`], [`DeviceError`]; other forms panic |
 //! | check a program | [`mod@reference`]: the same values from plain loops in f64 |
 //!
-//! Inside, a graph is simplified while it is built (`simplify`), and derivatives are built from it (`derive`). What devices share
+//! Inside, a graph is simplified while it is built (`expr`), and derivatives are built from it (`derive`). What devices share
 //! of planning is in `plan`; `cpu` and `cuda` each have `plan` (what a program is made of there), `lower` (from a graph to a plan) and `run`.
 
 #![deny(clippy::wildcard_enum_match_arm)] // a new primitive must be thought about everywhere
@@ -67,6 +67,7 @@ pub mod init;
 mod inputs;
 mod isa;
 mod limits;
+mod machine;
 pub mod math;
 mod op;
 pub mod optim;
@@ -76,15 +77,15 @@ mod program;
 pub mod random;
 pub mod reference;
 mod shape;
-mod simplify;
 mod state;
 
 pub use derive::{difference, grad, jvp, replace, vjp};
-pub use device::{Card, Device, DeviceError, DeviceErrorKind, Precision, cards};
-pub use expr::{Expr, Operand, concat};
-pub use graph::Graph;
+pub use device::{Card, Device, DeviceError, DeviceErrorKind, Precision};
+pub use expr::{Operand, concat};
+pub use graph::{Expr, Graph};
 pub use inputs::Clock;
 pub use isa::{Isa, Loop, widest};
+pub use machine::cards;
 pub use op::{Binary, Element, Op, Unary, Window};
 pub use options::Options;
 pub use program::{Loaded, Program};

@@ -2,8 +2,7 @@
 //! for which there may be no memory.
 
 use crate::device::DeviceError;
-use crate::expr::Expr;
-use crate::graph::Graph;
+use crate::graph::{Expr, Graph};
 use crate::plan::live;
 use crate::shape::Shape;
 

@@ -13,9 +13,16 @@
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
+/// No other type is a [`Real`]: programs are compiled for these two.
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
 /// A floating-point number the engine computes with: f32 (vectorised here) or f64 (std, the reference).
 pub trait Real:
-    crate::cpu::Execute
+    sealed::Sealed
     + Copy
     + Send
     + Sync

@@ -4,7 +4,7 @@
 //! State (second moments, momenta, averages) lives in variables named after the parameter, as `w/second`.
 
 use crate::derive::grad;
-use crate::expr::Expr;
+use crate::graph::Expr;
 use crate::math::Real;
 use crate::op::Op;
 use crate::state::State;
@@ -119,6 +119,11 @@ impl Optimiser {
     /// AdamW with its usual constants.
     pub fn adamw(rate: f64, decay: f64) -> Self {
         Self::new(UpdateRule::Adam { first: 0.9, second: 0.999, epsilon: 1e-8, decay }, rate)
+    }
+
+    /// The same with a rate that falls to zero over so many steps, along half a cosine.
+    pub fn cosine(self, steps: u32) -> Self {
+        Optimiser { schedule: RateSchedule::Cosine { steps, floor: 0.0 }, ..self }
     }
 
     /// Updates that lower `loss` by changing `parameters`.

@@ -21,13 +21,6 @@ pub struct Options {
     pub tile: usize,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        let device = Device::from_environment().unwrap_or_else(|why| panic!("{why}"));
-        Options { replicas: 1, device, precision: Precision::F32, threads: 0, isa: None, tile: 0 }
-    }
-}
-
 impl Options {
     pub(crate) fn threads(&self) -> usize {
         let from_environment = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|&n: &usize| n > 0);

@@ -2,8 +2,7 @@
 
 use crate::cpu;
 use crate::device::{Device, DeviceError};
-use crate::expr::Expr;
-use crate::graph::Graph;
+use crate::graph::{Expr, Graph};
 use crate::inputs::{Clock, Inputs};
 use crate::limits;
 use crate::math::Real;
@@ -68,7 +67,7 @@ impl Graph {
                 Ok(Program(Backend::Cuda(Box::new(executor))))
             }
             #[cfg(not(feature = "cuda"))]
-            Device::Cuda(_) => Err(crate::device::without()),
+            Device::Cuda(_) => Err(crate::machine::without()),
         }
     }
 

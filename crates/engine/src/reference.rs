@@ -2,8 +2,7 @@
 //!
 //! Compiled programs are tested against it. It is slow on purpose: nothing is fused, tiled or vectorised.
 
-use crate::expr::Expr;
-use crate::graph::{Graph, Id, Node};
+use crate::graph::{Expr, Graph, Id, Node};
 use crate::op::{Element, Op, Window};
 use crate::random::{self, Key};
 use crate::shape::Shape;

@@ -3,15 +3,9 @@
 //!
 //! The model is E(x) = a·x²/2 with one parameter a. The loss measures how fast one Langevin step of the model would move
 //! the data; it is minimal for the a that leaves the data at rest.
-use minvel::energy::Energy;
-use minvel::estimate::Estimate;
-use minvel::flow::Langevin;
 use minvel::network::Parameter;
-use minvel::objective::MinimumVelocity;
-use minvel::train::{Context, Learner};
+use minvel::prelude::*;
 use minvel_engine::init::Init;
-use minvel_engine::optim::{Optimiser, RateSchedule};
-use minvel_engine::{Draw, Expr};
 
 #[derive(Debug)]
 struct Parabola;
@@ -26,14 +20,13 @@ impl Energy for Parabola {
     }
 }
 
-fn main() -> Result<(), minvel::Error> {
+fn main() -> Result<(), Error> {
     let quick = std::env::args().any(|a| a == "--quick");
     let (deviation, steps) = (2.0, if quick { 400 } else { 3000 });
-    let optimiser = Optimiser { schedule: RateSchedule::Cosine { steps, floor: 0.0 }, ..Optimiser::adam(1e-2) };
     let mut learner = Learner::of(&Parabola, &MinimumVelocity::new(Langevin, 1e-3))
         .drawn(|g, rows| deviation * g.random_rows(Draw::Normal, 0, rows, [1])) // fresh at every step
         .batch(500)
-        .optimiser(optimiser)
+        .optimiser(Optimiser::adam(1e-2).cosine(steps))
         .replicas(5)
         .start(&Context::bare())?;
     learner.train("a", steps, &Context::bare())?;

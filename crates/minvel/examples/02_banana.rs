@@ -1,23 +1,17 @@
 //! **Two.** The banana with every objective. Trains the same network (two layers of 64) with eight objectives, three seeds each, and
 //! prints its exact score-matching loss J on fresh data; the best possible is −0.945. All objectives with bounded variance come
 //! close to each other, CD-1 without control variate does not. Runs for about ten seconds.
-use minvel::Energy;
-use minvel::energy::Mlp;
-use minvel::energy::toy::Toy;
-use minvel::estimate::Estimate;
-use minvel::flow::{Langevin, Law, Noise};
-use minvel::network::{Activation, Features};
-use minvel::objective::*;
-use minvel::train::{Context, Learner};
-use minvel_engine::optim::Optimiser;
-use minvel_engine::{Clock, Expr, Graph, Options, State};
+use minvel::flow::{Law, Noise};
+use minvel::objective::{Contrastive, Denoising, ProbabilityFlow, Reduction, Sliced};
+use minvel::prelude::*;
+use minvel_engine::{Clock, Options, State};
 
 const SEEDS: usize = 3;
 
-fn main() -> Result<(), minvel::Error> {
+fn main() -> Result<(), Error> {
     let quick = std::env::args().any(|a| a == "--quick");
     let steps = if quick { 50 } else { 1200 };
-    let banana = Toy::named("banana").expect("it is in the list");
+    let banana = Toy::new(ToyLaw::Banana);
     let objectives: Vec<(&str, Box<dyn Objective>)> = vec![
         ("exact score matching", Box::new(ScoreMatching::new())),
         ("sliced score matching", Box::new(Sliced { reduced: false })),

@@ -1,30 +1,22 @@
 //! **Three.** A density on the sphere. Learns the paper's mixture of four von Mises–Fisher distributions on S² by minimum velocity with
 //! Riemannian Langevin steps, normalises the model by quadrature, and prints KL(truth‖model): about 2e-4 nats. Runs for
 //! five seconds.
-use minvel::Energy;
-use minvel::energy::Mlp;
-use minvel::energy::toy::Toy;
 use minvel::estimate::OnGrid;
-use minvel::flow::{FlowForm, RiemannianLangevin};
-use minvel::network::{Activation, Features};
-use minvel::objective::MinimumVelocity;
-use minvel::train::{Context, Learner};
-use minvel_engine::optim::{Optimiser, RateSchedule};
-use minvel_engine::{Clock, Graph, Options};
+use minvel::prelude::*;
+use minvel_engine::{Clock, Options};
 
-fn main() -> Result<(), minvel::Error> {
+fn main() -> Result<(), Error> {
     let quick = std::env::args().any(|a| a == "--quick");
     let steps = if quick { 100 } else { 3000 };
-    let truth = Toy::named("sphere").expect("it is in the list");
+    let truth = Toy::new(ToyLaw::Sphere);
     let sphere = truth.manifold.clone();
 
     let model = Mlp::new("psi", Features::of(sphere.clone()), &[64, 64], Activation::Tanh);
     let flow = RiemannianLangevin { manifold: sphere.clone(), form: FlowForm::Geodesic };
-    let schedule = RateSchedule::Cosine { steps, floor: 0.0 };
     let mut learner = Learner::of(&model, &MinimumVelocity::new(flow, 1e-4))
         .fresh(&truth)
         .batch(1000)
-        .optimiser(Optimiser { schedule, ..Optimiser::adam(3e-3) })
+        .optimiser(Optimiser::adam(3e-3).cosine(steps))
         .start(&Context::bare())?;
     let training = learner.train("psi", steps, &Context::bare())?;
     let last = training.looks.last().map_or(f64::NAN, |look| look.loss[0]);

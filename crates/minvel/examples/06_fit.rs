@@ -1,15 +1,11 @@
 //! **Six.** A normalised density of points, in a line. Fits draws of the paper's mixture on S² and prints its score on held-out rows
 //! beside that of a kernel density and of the truth: `held-out 2.06 ± 0.05, kernel density 2.06 ± 0.05, truth 2.020`. Runs for a few seconds.
-use minvel::density::{Density, EnergyDensity};
-use minvel::energy::points;
-use minvel::energy::toy::Toy;
-use minvel::fit::Fit;
-use minvel::train::Context;
+use minvel::prelude::*;
 use std::sync::Arc;
 
-fn main() -> Result<(), minvel::Error> {
+fn main() -> Result<(), Error> {
     let quick = std::env::args().any(|a| a == "--quick");
-    let law = Toy::named("sphere").expect("it is in the list");
+    let law = Toy::new(ToyLaw::Sphere);
     let (sphere, data) =
         (law.manifold.clone(), points(&law, if quick { 100 } else { 400 }, 1).expect("it can be sampled"));
 

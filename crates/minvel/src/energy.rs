@@ -9,6 +9,7 @@
 mod bingham;
 mod conditional;
 pub mod draw;
+mod formula;
 mod gaussian;
 mod hyperboloid;
 mod independent;
@@ -21,12 +22,13 @@ mod wrapped_normal;
 
 pub use bingham::Bingham;
 pub use conditional::{Condition, Conditional};
+pub use formula::Formula;
 pub use gaussian::Gaussian;
 pub use hyperboloid::Hyperboloid;
 pub use independent::Independent;
 pub use mixture::MixtureEnergy;
 pub use mlp::{Head, Mlp};
-pub use toy::Toy;
+pub use toy::{Toy, ToyLaw};
 pub use von_mises::VonMises;
 pub use von_mises_fisher::VonMisesFisher;
 pub use wrapped_normal::{HyperbolicNormal, TorusNormal};

@@ -46,6 +46,7 @@ pub mod manifold;
 pub mod matching;
 pub mod network;
 pub mod objective;
+pub mod prelude;
 pub mod sampler;
 pub mod special;
 pub mod stream;

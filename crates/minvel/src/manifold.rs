@@ -83,16 +83,18 @@ pub struct Grid {
 
 /// A Riemannian manifold. All `Expr` arguments are row values `rows × [ambient]` (points and tangent vectors) unless said otherwise.
 ///
-/// Eight methods are geometry and required: [`dim`](Manifold::dim), [`ambient`](Manifold::ambient), [`origin`](Manifold::origin),
-/// [`injectivity`](Manifold::injectivity), [`inner`](Manifold::inner), [`exp_delta`](Manifold::exp_delta),
-/// [`log`](Manifold::log) and [`settle`](Manifold::settle). All others have defaults that follow from them; closed forms
-/// are faster. With them the manifold can be learnt on (flows, objectives, samplers) and fitted.
+/// Six methods are geometry and required: [`dim`](Manifold::dim), [`origin`](Manifold::origin),
+/// [`injectivity`](Manifold::injectivity), [`inner`](Manifold::inner), [`exp_delta`](Manifold::exp_delta) and
+/// [`log`](Manifold::log); where a point has more numbers than dimensions, also [`ambient`](Manifold::ambient) and
+/// [`settle`](Manifold::settle). All others have defaults that follow from them; closed forms are faster. With them the manifold can be learnt on (flows, objectives, samplers) and fitted.
 pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
     /// Intrinsic dimension n.
     fn dim(&self) -> usize;
 
-    /// Numbers per point, m.
-    fn ambient(&self) -> usize;
+    /// Numbers per point, m. Default: n.
+    fn ambient(&self) -> usize {
+        self.dim()
+    }
 
     /// A point of the manifold, o: the base law and grids that are derived stand about it.
     fn origin(&self) -> Vec<f64>;
@@ -147,7 +149,15 @@ pub trait Manifold: fmt::Debug + fmt::Display + Send + Sync {
 
     /// Removes rounding drift: normalises, wraps angles, keeps the ball open; the point itself where all numbers are points.
     /// Where it turns vectors too (a glide reflection), Hamiltonian trajectories do not follow: use Metropolis' steps.
-    fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g>;
+    /// Default: the point itself; panics where there are more numbers than dimensions, since not all numbers are points then.
+    fn settle<'g>(&self, x: Expr<'g>) -> Expr<'g> {
+        let (m, n) = (self.ambient(), self.dim());
+        assert!(
+            m == n,
+            "{self}: points have {m} numbers in {n} dimensions; implement `settle`, which leads back to them"
+        );
+        x
+    }
 
     /// A point from any m numbers, differentiably: what a network gives becomes a code. The numbers themselves where they
     /// are coordinates of a point, their direction on spheres, exp_0 in hyperbolic space. Default: `settle`.

@@ -3,10 +3,12 @@
 //! Each test declares its [`Need`]s. If one is missing, the test is reported as ignored, with the reason on its line, and the last
 //! line of the binary counts the skipped tests by reason; `.ci/run` adds these lines up. If the need is required on this
 //! machine (of data sets: if `MINVEL_DATA` is set), the test fails instead. For binaries with `harness = false`.
-//! **Checked by** the tests below, and by tests/harness.rs.
+//! **Checked by** the tests below, and by harness.rs.
 
 mod compare;
 mod data;
+#[cfg(test)]
+mod harness;
 mod scratch;
 #[cfg(feature = "state-dict")]
 pub mod state_dict;
@@ -43,6 +45,16 @@ impl Need {
             Some(why) => Some(Err(format!("{what} is missing, although {why}: {remedy}").into())),
             None => Some(Ok(Completion::ignored_with(format!("needs {what}: {remedy}")))),
         }
+    }
+}
+
+/// The card of crates/engine/emulator, which fails on request.
+pub fn emulated_card(here: bool) -> Need {
+    Need {
+        what: "the emulated card".into(),
+        here,
+        remedy: "crates/engine/emulator/run emulates one".into(),
+        required: None,
     }
 }
 

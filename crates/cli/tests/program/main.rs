@@ -6,6 +6,7 @@ mod support;
 mod codes;
 mod data;
 mod data_fetch;
+mod devices;
 mod fid;
 mod fit;
 mod fit_errors;

@@ -1,8 +1,10 @@
 //! The whole way with real bytes: a server plays the hosts of the built-in list, `data fetch` gets the sets, and commands run from the
-//! cache folder alone. Needs `MINVEL_DATA` for what the server sends.
+//! cache folder alone. Needs `MINVEL_DATA` for what the server sends. And a GPU that fails, which is the emulated card.
 
 #[path = "../support/mod.rs"]
 mod support;
+
+mod device;
 
 use minvel_lab::catalogue::{self, locate};
 use minvel_testing::{Need, data_set, state_dict, test};
@@ -15,7 +17,8 @@ fn main() -> ExitCode {
     let sets = ["volcano", "flood", "fire", "rna", "mammals", "wine", "parkinsons", "mnist"].map(set);
     let all = test!(every_set_at_hand_is_fetched_from_its_hosts_and_used_from_the_cache_alone);
     let all = sets.into_iter().fold(all, |test, need| test.needs(need));
-    minvel_testing::run([all, test!(published_weights_are_fetched_and_give_the_same_distance).needs(set("inception"))])
+    let weights = test!(published_weights_are_fetched_and_give_the_same_distance).needs(set("inception"));
+    minvel_testing::run([all, weights].into_iter().chain(device::tests()))
 }
 
 /// A set of the catalogue.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // a run is given addresses
 
 use super::plan::Plan;
-use super::run::{Executor, External, Externals};
+use super::run::{Executor, External, Externals, RunStages, run_stages};
 use crate::device::DeviceError;
 use crate::inputs::{Clock, Inputs, Named};
 use crate::isa::Isa;
@@ -14,6 +14,7 @@ use crate::state::State;
 /// A program on the CPU.
 pub(crate) struct Bound<T: Real> {
     executor: Executor<T>,
+    run_stages: RunStages<T>,
     replicas: usize,
     inputs: Vec<External<T>>,
     bytes: Vec<External<u8>>,
@@ -32,7 +33,8 @@ impl<T: Real> Bound<T> {
         let lengths = plan.variables.iter().enumerate().map(updated);
         let fresh = lengths.map(|len| filled(T::ZERO, len)).collect::<Result<_, _>>()?;
         let executor = Executor::new(plan, replicas, threads, isa)?;
-        Ok(Bound { executor, replicas, inputs: vec![], bytes: vec![], variables, next, fresh })
+        let (run_stages, inputs, bytes) = (run_stages(), vec![], vec![]);
+        Ok(Bound { executor, run_stages, replicas, inputs, bytes, variables, next, fresh })
     }
 
     pub fn run_steps(
@@ -59,10 +61,10 @@ impl<T: Real> Bound<T> {
     /// # Safety
     /// Inputs and variables are bound, and what they are bound to is still there.
     unsafe fn stages_of(&mut self, state: &State<T>, clock: Clock) {
-        let Bound { executor, inputs, bytes, variables, next, .. } = self;
+        let Bound { executor, run_stages, inputs, bytes, variables, next, .. } = self;
         let externals = Externals { inputs, bytes, variables, next };
         // SAFETY: the caller's promise, and binding checks lengths.
-        unsafe { T::run_stages(executor, clock, state.numbers().start, externals) };
+        unsafe { run_stages(executor, clock, state.numbers().start, externals) };
     }
 
     /// Gives the state its new values.

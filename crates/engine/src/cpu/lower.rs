@@ -4,8 +4,7 @@
 //! then the values without rows that depend on it, then rows again. Stages are numbered: odd ones are rows.
 
 use super::plan::*;
-use crate::expr::Expr;
-use crate::graph::{Graph, Id, Node};
+use crate::graph::{Expr, Graph, Id, Node};
 use crate::inputs::Named;
 use crate::op::{Binary, Element, Op};
 use crate::plan::{View, live, space, views};

@@ -13,6 +13,7 @@ use crate::inputs::Clock;
 use crate::isa::Isa;
 use crate::math::Real;
 use crate::random::Key;
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -137,34 +138,29 @@ impl<T: Copy> Place<'_, T> {
     }
 }
 
-/// Runs the stages of a program. The implementations are compiled once, in this crate: a generic function would be
-/// compiled again, with all kernels for all instruction sets, by every crate that runs a program.
-pub trait Execute: Sized {
-    /// Runs all stages once.
-    ///
-    /// # Safety
-    /// `externals` has an entry for each input and variable of the executor's plan, which may be read (and, if it is a next
-    /// value, written by nobody else) at the plan's length for every replica.
-    #[doc(hidden)]
-    unsafe fn run_stages(executor: &mut Executor<Self>, clock: Clock, first_replica: u32, externals: Externals<Self>);
+/// Runs all stages of a program once.
+///
+/// # Safety
+/// `externals` has an entry for each input and variable of the executor's plan, which may be read (and, if it is a next
+/// value, written by nobody else) at the plan's length for every replica.
+pub(crate) type RunStages<T> = unsafe fn(&mut Executor<T>, Clock, u32, Externals<T>);
+
+unsafe fn run_single(executor: &mut Executor<f32>, clock: Clock, first_replica: u32, externals: Externals<f32>) {
+    // SAFETY: the caller's contract.
+    unsafe { executor.run(clock, first_replica, externals) };
 }
 
-macro_rules! execute {
-    ($($t:ty),*) => { $(
-        impl Execute for $t {
-            unsafe fn run_stages(
-                executor: &mut Executor<Self>,
-                clock: Clock,
-                first_replica: u32,
-                externals: Externals<Self>,
-            ) {
-                // SAFETY: the caller's contract.
-                unsafe { executor.run(clock, first_replica, externals) };
-            }
-        }
-    )* };
+unsafe fn run_double(executor: &mut Executor<f64>, clock: Clock, first_replica: u32, externals: Externals<f64>) {
+    // SAFETY: the caller's contract.
+    unsafe { executor.run(clock, first_replica, externals) };
 }
-execute!(f32, f64);
+
+/// The one of the two functions above that is for T. They are compiled once, in this crate: a generic function would be
+/// compiled again, with all kernels for all instruction sets, by every crate that runs a program.
+pub(crate) fn run_stages<T: Real>() -> RunStages<T> {
+    let known: [&dyn Any; 2] = [&(run_single as RunStages<f32>), &(run_double as RunStages<f64>)];
+    *known.into_iter().find_map(|run| run.downcast_ref()).expect("only f32 and f64 are real")
+}
 
 /// The state of an executor: memory and workers.
 pub struct Executor<T> {
@@ -194,7 +190,7 @@ impl<T: Real> Executor<T> {
     }
 
     /// # Safety
-    /// As [`Execute::run_stages`].
+    /// As [`RunStages`].
     unsafe fn run(&mut self, clock: Clock, first_replica: u32, externals: Externals<T>) {
         if let Some(at) = self.plan.step {
             self.memory[at] = T::from_f64(clock.step as f64);

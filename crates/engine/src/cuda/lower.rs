@@ -11,8 +11,7 @@ use super::parts::{Arithmetic, Partition};
 use super::plan::Plan;
 use super::work::Work;
 use crate::device::DeviceErrorKind;
-use crate::expr::Expr;
-use crate::graph::{Graph, Id};
+use crate::graph::{Expr, Graph, Id};
 use crate::op::Op;
 use std::fmt::Write;
 

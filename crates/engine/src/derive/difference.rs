@@ -6,8 +6,7 @@
 //! Checked by: tests/engine/conformance.rs, for |δ| down to 1e-12 in f32.
 
 use super::{check_points, dependents};
-use crate::expr::Expr;
-use crate::graph::{Graph, Id, Node};
+use crate::graph::{Expr, Graph, Id, Node};
 use crate::op::{Binary, Op, Unary};
 
 /// f(x + δ) − f(x) without cancellation, for an expression `f` and all `(x, δ)` moved together.

@@ -1,8 +1,7 @@
 //! Reverse mode: adjoints from the result back to what it depends on.
 
 use super::{check_points, dependents, max_share, partial, slope};
-use crate::expr::Expr;
-use crate::graph::{Graph, Id, Node};
+use crate::graph::{Expr, Graph, Id, Node};
 use crate::op::Op;
 use crate::shape::Shape;
 

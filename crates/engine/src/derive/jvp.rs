@@ -1,8 +1,7 @@
 //! Forward mode: tangents from what is varied to the result.
 
 use super::{check_points, dependents, max_share, partial, slope};
-use crate::expr::Expr;
-use crate::graph::{Graph, Id, Node};
+use crate::graph::{Expr, Graph, Id, Node};
 use crate::op::Op;
 
 /// Jacobian–vector product: the derivative of each of `ys` when every `(x, tangent)` varies as x + t·tangent.

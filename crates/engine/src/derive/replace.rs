@@ -1,9 +1,8 @@
 //! Substitution: the same expressions of other values.
 
 use super::dependents;
-use crate::expr::Expr;
-use crate::graph::Id;
-use crate::simplify;
+use crate::expr::may_vanish;
+use crate::graph::{Expr, Id};
 
 /// Each of `ys` as it would be if every `(x, value)` had been built from the value instead of x.
 ///
@@ -29,7 +28,7 @@ pub fn replace<'g>(ys: &[Expr<'g>], by: &[(Expr<'g>, Expr<'g>)]) -> Vec<Expr<'g>
     let mut new: Vec<Id> = (0..=last).collect();
     for &(x, value) in by {
         assert!(x.shape() == value.shape(), "replace: {} cannot replace {}", value.shape(), x.shape());
-        assert!(!simplify::may_vanish(x), "replace: {x:?} may be simplified away; build from `x.pin()` instead");
+        assert!(!may_vanish(x), "replace: {x:?} may be simplified away; build from `x.pin()` instead");
         if x.id <= last {
             new[x.id as usize] = value.id;
         }

@@ -12,7 +12,6 @@ use minvel::estimate::Estimate;
 use minvel::fit::{Baseline, Model};
 use minvel::manifold::Space;
 use minvel::train::Context;
-use std::cell::RefCell;
 
 /// Samples for pair plots.
 const SAMPLES: usize = 2_000;
@@ -63,18 +62,7 @@ pub fn density_figures(
     let rows = model.rows_of_draws(SAMPLES);
     let draw = || model.sample(SAMPLES, model.settings().seed + 2, context);
     let samples = context.stage("samples", rows, "rows", draw)?.points;
-    // After a failure come numbers that nobody sees: the figures are dropped.
-    let failed = RefCell::new(None);
-    let log_density = |points: &[f64]| {
-        let rows = points.len() / model.manifold().ambient();
-        let logs = context.stage("figures", rows, "rows", || model.log_density(points, context));
-        logs.unwrap_or_else(|why| {
-            failed.replace(Some(why));
-            vec![f64::NAN; rows]
-        })
-    };
-    let figures = density::figures(&**model.manifold(), &log_density, data, &samples, look);
-    failed.into_inner().map_or(Ok(figures), Err)
+    density::figures(model, data, &samples, look, context)
 }
 
 /// The density with its data, scores, and learning curves.

@@ -14,9 +14,10 @@ mod quality;
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::report::Row;
 use minvel::Error;
-use minvel::energy::{Energy, Mlp, Toy};
+use minvel::energy::{Energy, Mlp, Toy, ToyLaw};
 use minvel::estimate::{Estimate, format};
 use minvel::flow::{FlowForm, Law, Noise, RiemannianLangevin};
+use minvel::manifold::Space;
 use minvel::network::{Activation, Features};
 use minvel::objective::{MinimumVelocity, Objective};
 use minvel::train::{Context, Learner, Look, Step};
@@ -32,7 +33,7 @@ pub const CIRCLE: Entry = Entry {
     source: "The paper's S¹ figure",
     about: "The energy of a von Mises mixture on the circle, learnt by minimum velocity, against the truth",
     settings: include_str!("../../experiments/circle.toml"),
-    check: |config| Ok(Box::new(Directions::check(config, "circle")?)),
+    check: |config| Ok(Box::new(Directions::check(config, Space::Sphere(1))?)),
     hidden: false,
 };
 
@@ -42,7 +43,7 @@ pub const SPHERE: Entry = Entry {
     source: "The paper's S² figure",
     about: "The energy of a von Mises–Fisher mixture on the sphere, learnt by minimum velocity, against the truth",
     settings: include_str!("../../experiments/sphere.toml"),
-    check: |config| Ok(Box::new(Directions::check(config, "sphere")?)),
+    check: |config| Ok(Box::new(Directions::check(config, Space::Sphere(2))?)),
     hidden: false,
 };
 
@@ -100,7 +101,7 @@ struct Setting {
 }
 
 fn known_law<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Toy, D::Error> {
-    Toy::named(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    String::deserialize(deserializer)?.parse().map(Toy::new).map_err(serde::de::Error::custom)
 }
 
 /// What a setting led to.
@@ -117,7 +118,7 @@ struct Learnt {
 }
 
 impl Directions {
-    fn check(config: &Config, kind: &str) -> Result<Self, Error> {
+    fn check(config: &Config, space: Space) -> Result<Self, Error> {
         let this: Directions = config.read()?;
         let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
         demand("seeds", this.seeds > 0, "must be positive")?;
@@ -137,8 +138,9 @@ impl Directions {
         for (name, setting) in &this.settings {
             let key = |of: &str| format!("settings.{name}.{of}");
             let Setting { law, iterations, batch, samples } = setting;
-            let laws: Vec<&str> = Toy::NAMES.into_iter().filter(|n| n.split('-').next() == Some(kind)).collect();
-            demand(&key("law"), laws.contains(&law.name), &format!("must be one of {}", laws.join(", ")))?;
+            let laws = ToyLaw::ALL.into_iter().filter(|law| law.space() == space);
+            let known = laws.map(ToyLaw::name).collect::<Vec<_>>().join(", ");
+            demand(&key("law"), law.kind.space() == space, &format!("must be one of {known}"))?;
             demand(&key("iterations"), *iterations > 0, "must be positive")?;
             demand(&key("batch"), *batch > 0, "must be positive")?;
             demand(&key("samples"), *samples == 0 || samples >= batch, "must be 0, or at least the batch")?;

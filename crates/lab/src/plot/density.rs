@@ -17,12 +17,12 @@ use super::{
 };
 use crate::plot::Figure;
 use coordinates::Coordinates;
-use minvel::manifold::{Manifold, Space};
+use minvel::Error;
+use minvel::density::Density;
+use minvel::manifold::Space;
+use minvel::train::Context;
 use ranges::{Third, bin_count, range, significant, significant_digits, spread, stored, thirds};
-use std::f64::consts::{PI, TAU};
-
-/// Log densities of points, row after row; many at once.
-pub type LogDensity<'a> = dyn Fn(&[f64]) -> Vec<f64> + 'a;
+use std::f64::consts::{LN_2, PI, TAU};
 
 /// How figures are to look.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,39 +60,44 @@ impl Default for FigureStyle {
     }
 }
 
-/// The figures of a density on a manifold: with the data it was learnt from, and samples of it (which only the matrices
-/// of pair plots need). Data and samples are points one after another, in the coordinates of [`minvel::manifold`].
+/// The figures of a density: with the data it was learnt from, and samples of it (which only the matrices of pair plots
+/// need). Data and samples are points one after another, in the coordinates of [`minvel::manifold`]. An error only where
+/// the density has one.
 pub fn figures(
-    manifold: &dyn Manifold,
-    log_density: &LogDensity,
+    density: &dyn Density,
     data: &[f64],
     samples: &[f64],
     look: &FigureStyle,
-) -> Vec<Figure> {
-    let coordinates = Coordinates::of(manifold);
-    if let Some(Space::Projective(n @ (1 | 2))) = coordinates.single() {
-        return axial::axial(n, log_density, data, samples, look);
+    context: &Context,
+) -> Result<Vec<Figure>, Error> {
+    let manifold = density.manifold();
+    let coordinates = Coordinates::of(&*manifold);
+    let ends = if let Some(Space::Projective(1 | 2)) = coordinates.single() { Ends::Both } else { Ends::One };
+    let shown = Shown { m: manifold.ambient(), coordinates, density, ends, data, samples, look, context };
+    match ends {
+        Ends::One => shown.figures(),
+        Ends::Both => axial::axial(shown),
     }
-    let shown = Shown { m: manifold.ambient(), coordinates, log_density, data, samples, look };
-    match shown.coordinates.single() {
-        Some(Space::Sphere(1) | Space::Torus(1)) => vec![shown.rose()],
-        Some(Space::Sphere(2)) => vec![shown.map()],
-        Some(Space::Torus(2)) => vec![shown.torus()],
-        Some(Space::Hyperbolic(2)) => vec![shown.disk()],
-        Some(Space::Euclidean(1)) => vec![shown.histogram()],
-        Some(Space::Euclidean(2)) => vec![shown.plane()],
-        _ => shown.slices().into_iter().chain([shown.matrix()]).collect(),
-    }
+}
+
+/// At how many points of a picture a point of the manifold is drawn.
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    One,
+    /// An axis, at both of its ends, with half of its density at each.
+    Both,
 }
 
 /// What is shown.
 struct Shown<'a> {
     m: usize,
     coordinates: Coordinates,
-    log_density: &'a LogDensity<'a>,
+    density: &'a dyn Density,
+    ends: Ends,
     data: &'a [f64],
     samples: &'a [f64],
     look: &'a FigureStyle,
+    context: &'a Context<'a>,
 }
 
 /// Data that are few enough to be dots over colours.
@@ -115,6 +120,20 @@ const PLACES: usize = 401;
 const REGIONS: [(f64, &str); 3] = [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %")];
 
 impl Shown<'_> {
+    /// The figures that suit the coordinates.
+    fn figures(&self) -> Result<Vec<Figure>, Error> {
+        let figure = match self.coordinates.single() {
+            Some(Space::Sphere(1) | Space::Torus(1)) => self.rose(),
+            Some(Space::Sphere(2)) => self.map(),
+            Some(Space::Torus(2)) => self.torus(),
+            Some(Space::Hyperbolic(2)) => self.disk(),
+            Some(Space::Euclidean(1)) => self.histogram(),
+            Some(Space::Euclidean(2)) => self.plane(),
+            _ => return Ok(self.slices()?.into_iter().chain([self.matrix()]).collect()),
+        };
+        Ok(vec![figure?])
+    }
+
     /// The coordinates of points, at most so many of them.
     fn rows(&self, points: &[f64], most: usize) -> Vec<Vec<f64>> {
         let every = (points.len() / self.m).div_ceil(most).max(1);
@@ -155,10 +174,16 @@ impl Shown<'_> {
         heights.into_iter().zip(REGIONS).map(mark).collect()
     }
 
-    fn densities(&self, points: Vec<f64>) -> Vec<f64> {
-        let values = (self.log_density)(&points);
-        assert_eq!(values.len(), points.len() / self.m, "a log density for each point");
-        values
+    /// Log densities at places of the picture.
+    fn densities(&self, points: Vec<f64>) -> Result<Vec<f64>, Error> {
+        let rows = points.len() / self.m;
+        let logs = || self.density.log_density(&points, self.context);
+        let mut values = self.context.stage("figures", rows, "rows", logs)?;
+        assert_eq!(values.len(), rows, "a log density for each point");
+        if self.ends == Ends::Both {
+            values.iter_mut().for_each(|value| *value -= LN_2);
+        }
+        Ok(values)
     }
 
     fn title(&self) -> String {
@@ -182,10 +207,10 @@ impl Shown<'_> {
     }
 
     /// S² as a map.
-    fn map(&self) -> Figure {
+    fn map(&self) -> Result<Figure, Error> {
         let places: Vec<(f64, f64)> = Map::points(MAP.0, MAP.1).collect();
         let point = |&(a, b): &(f64, f64)| [a.cos() * b.cos(), a.cos() * b.sin(), a.sin()];
-        let values = self.densities(places.iter().flat_map(point).collect());
+        let values = self.densities(places.iter().flat_map(point).collect())?;
         let area = |k: usize| places[k].0.cos();
         let range = range(&values, area);
         let values = stored(&values, range);
@@ -200,11 +225,11 @@ impl Shown<'_> {
              and 60° of longitude. White contours enclose {SMALLEST}.{}{coast}",
             self.dots_sentence()
         );
-        Figure::new("density", &caption, Plot::Maps(maps))
+        Ok(Figure::new("density", &caption, Plot::Maps(maps)))
     }
 
     /// T² over a square.
-    fn torus(&self) -> Figure {
+    fn torus(&self) -> Result<Figure, Error> {
         let turn = [-180.0, 180.0];
         let places = Field::places(PLANE, PLANE, turn, turn);
         let points = places.iter().flat_map(|(a, b)| [a.to_radians(), b.to_radians()]).collect();
@@ -212,15 +237,15 @@ impl Shown<'_> {
     }
 
     /// R² where the data are.
-    fn plane(&self) -> Figure {
+    fn plane(&self) -> Result<Figure, Error> {
         let rows = self.rows(if self.data.is_empty() { self.samples } else { self.data }, usize::MAX);
         let ranges = [0, 1].map(|j| spread(rows.iter().map(|r| r[j]).collect(), 0.12));
         let points = Field::places(PLANE, PLANE, ranges[0], ranges[1]).iter().flat_map(|(x, y)| [*x, *y]).collect();
         self.heat(points, ranges, "log density (nats)", false)
     }
 
-    fn heat(&self, points: Vec<f64>, [across, up]: [[f64; 2]; 2], label: &str, square: bool) -> Figure {
-        let values = self.densities(points);
+    fn heat(&self, points: Vec<f64>, [across, up]: [[f64; 2]; 2], label: &str, square: bool) -> Result<Figure, Error> {
+        let values = self.densities(points)?;
         let range = range(&values, |_| 1.0);
         let field = Field { columns: PLANE, rows: PLANE, values: stored(&values, range) };
         let marks = self.regions(&field.values, |_| 1.0);
@@ -230,18 +255,18 @@ impl Shown<'_> {
         let shades = Shades { label: label.to_string(), range: Some(range), marks };
         let heat = Heat { title: self.title(), x, y, field, shades, points: self.cloud(), square };
         let caption = format!("Log density. White contours enclose {SMALLEST}.{}", self.dots_sentence());
-        Figure::new("density", &caption, Plot::Heat(heat))
+        Ok(Figure::new("density", &caption, Plot::Heat(heat)))
     }
 
     /// H² in the disk.
-    fn disk(&self) -> Figure {
+    fn disk(&self) -> Result<Figure, Error> {
         let places = Field::places(PLANE, PLANE, [-1.0, 1.0], [-1.0, 1.0]);
         // Corners of the grid outside the disk take the number of the edge nearby, for the colours just inside.
         let inside = |&(x, y): &(f64, f64)| {
             let shrink = (EDGE / x.hypot(y)).min(1.0);
             [shrink * x, shrink * y]
         };
-        let values = self.densities(places.iter().flat_map(inside).collect());
+        let values = self.densities(places.iter().flat_map(inside).collect())?;
         let volume = |k: usize| {
             let (x, y) = places[k];
             let depth = 1.0 - x * x - y * y;
@@ -258,15 +283,15 @@ impl Shown<'_> {
              axes, labelled with their distance from the centre. White contours enclose {SMALLEST}.{}",
             self.dots_sentence()
         );
-        Figure::new("density", &caption, Plot::Disk(disk))
+        Ok(Figure::new("density", &caption, Plot::Disk(disk)))
     }
 
     /// S² with a line or an angle: maps at three values of it. None for other manifolds.
-    fn slices(&self) -> Option<Figure> {
-        let (sphere, line) = self.coordinates.sphere_and_line()?;
+    fn slices(&self) -> Result<Option<Figure>, Error> {
+        let Some((sphere, line)) = self.coordinates.sphere_and_line() else { return Ok(None) };
         let shown = self.rows(if self.data.is_empty() { self.samples } else { self.data }, usize::MAX);
-        let axis = self.axes().into_iter().nth(line.shown)?;
-        let values = thirds(shown.iter().map(|row| row[line.shown]).collect())?;
+        let axis = self.axes().swap_remove(line.shown);
+        let Some(values) = thirds(shown.iter().map(|row| row[line.shown]).collect()) else { return Ok(None) };
         let places: Vec<(f64, f64)> = Map::points(SMALL_MAP.0, SMALL_MAP.1).collect();
         let point = |value: f64, &(a, b): &(f64, f64)| {
             let mut point = vec![0.0; self.m];
@@ -277,7 +302,7 @@ impl Shown<'_> {
         let logs: Vec<Vec<f64>> = values
             .iter()
             .map(|third| self.densities(places.iter().flat_map(|place| point(third.middle, place)).collect()))
-            .collect();
+            .collect::<Result<_, Error>>()?;
         let range = range(&logs.concat(), |k| places[k % places.len()].0.cos());
         let dots = |third: &Third| -> Cloud {
             let own = |row: &&Vec<f64>| third.holds(row[line.shown]);
@@ -299,11 +324,11 @@ impl Shown<'_> {
             "Log density on the sphere at the median {} of the lowest, the middle and the highest third of the data.{dots}",
             axis.label
         );
-        Some(Figure::new("slices", &caption, Plot::Maps(maps)))
+        Ok(Some(Figure::new("slices", &caption, Plot::Maps(maps))))
     }
 
     /// A circle as a wind rose.
-    fn rose(&self) -> Figure {
+    fn rose(&self) -> Result<Figure, Error> {
         let angles = (0..ANGLES).map(|i| TAU * i as f64 / ANGLES as f64);
         let points = match self.m {
             1 => angles.collect(),
@@ -311,7 +336,7 @@ impl Shown<'_> {
         };
         let (turn, unit) = self.look.bearings.by_unit();
         let scaled = |density: f64| significant(density * (TAU / turn));
-        let density: Vec<f64> = self.densities(points).into_iter().map(|l| scaled(l.exp())).collect();
+        let density: Vec<f64> = self.densities(points)?.into_iter().map(|l| scaled(l.exp())).collect();
         let rows = self.rows(self.data, usize::MAX);
         let turned: Vec<f64> = rows.iter().map(|r| r[0].to_radians().rem_euclid(TAU)).collect();
         let count = if turned.len() < 200 {
@@ -328,23 +353,23 @@ impl Shown<'_> {
         let rose = Rose { title: self.title(), label, bearings: self.look.bearings, bins, curves: vec![curve] };
         let caption =
             "Density around the circle: equal areas are equal probabilities. Bars are the data, the line is the model.";
-        Figure::new("density", caption, Plot::Rose(rose))
+        Ok(Figure::new("density", caption, Plot::Rose(rose)))
     }
 
     /// R as a histogram.
-    fn histogram(&self) -> Figure {
+    fn histogram(&self) -> Result<Figure, Error> {
         let values: Vec<f64> = self.rows(self.data, usize::MAX).iter().map(|r| r[0]).collect();
         let shown = if values.is_empty() { self.samples } else { self.data };
         let [low, high] = spread(shown.to_vec(), 0.06);
         let places: Vec<f64> = (0..PLACES).map(|i| low + (high - low) * i as f64 / (PLACES - 1) as f64).collect();
-        let logs = self.densities(places.clone());
+        let logs = self.densities(places.clone())?;
         let bins = Bins::of("data", "data", &values, bin_count(&values, [low, high]), [low, high]);
         let line = places.iter().zip(&logs).map(|(x, l)| (significant(*x), significant(l.exp())));
         let x = self.axes().remove(0).over(low, high);
         let curves = vec![Series::new("model", "model").values(line)];
         let histogram = Histogram { title: self.title(), x, y: Axis::linear("density"), bins, curves };
         let caption = "Density of the model (line) over the histogram of the data.";
-        Figure::new("density", caption, Plot::Histogram(histogram))
+        Ok(Figure::new("density", caption, Plot::Histogram(histogram)))
     }
 
     /// Anything else as pair plots.

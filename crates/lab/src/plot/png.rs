@@ -1,7 +1,7 @@
 //! Scenes as pixels.
 
 use super::font;
-use super::scene::{Anchor, Area, Dots, Paint, Raster, Scene, Shape, Stroke, Text};
+use super::scene::{Anchor, Area, Dots, Graphic, Paint, Raster, Scene, Stroke, Text};
 use tiny_skia::{
     FillRule, FilterQuality, LineCap, LineJoin, Path, PathBuilder, Pixmap, PixmapPaint, PremultipliedColorU8,
     StrokeDash, Transform,
@@ -13,16 +13,16 @@ pub fn render(scene: &Scene, scale: f64) -> Vec<u8> {
     let mut page = Pixmap::new(pixels(scene.width), pixels(scene.height)).expect("a figure has a size");
     page.fill(tiny_skia::Color::WHITE);
     let zoom = Transform::from_scale(scale as f32, scale as f32);
-    for shape in &scene.shapes {
-        match shape {
-            Shape::Path { points, closed, fill, stroke } => {
+    for graphic in &scene.graphics {
+        match graphic {
+            Graphic::Path { points, closed, fill, stroke } => {
                 if let Some(path) = path(points, *closed) {
                     draw(&mut page, &path, *fill, stroke.as_ref(), zoom);
                 }
             }
-            Shape::Text(text) => letters(&mut page, text, zoom),
-            Shape::Dots(dots) => discs(&mut page, dots, zoom),
-            Shape::Raster(picture) => paste(&mut page, picture, zoom),
+            Graphic::Text(text) => letters(&mut page, text, zoom),
+            Graphic::Dots(dots) => discs(&mut page, dots, zoom),
+            Graphic::Raster(picture) => paste(&mut page, picture, zoom),
         }
     }
     page.encode_png().expect("memory takes any picture")

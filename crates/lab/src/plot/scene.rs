@@ -1,4 +1,4 @@
-//! Shapes in a plane: what figures are made of, before they become SVG or pixels.
+//! Graphics in a plane: what figures are made of, before they become SVG or pixels.
 
 use super::colour::Rgb;
 use super::font;
@@ -44,7 +44,7 @@ impl Area {
     }
 }
 
-/// With what a shape is painted.
+/// With what a graphic is painted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Paint {
     /// The colour of text: dark on a light page, light on a dark one.
@@ -155,7 +155,7 @@ impl Dots {
 
 /// One thing in a scene.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Shape {
+pub enum Graphic {
     /// Points joined by straight lines.
     Path {
         /// The points.
@@ -183,7 +183,7 @@ pub struct Scene {
     /// Height of the page.
     pub height: f64,
     /// What is on it.
-    pub shapes: Vec<Shape>,
+    pub graphics: Vec<Graphic>,
 }
 
 /// Height of ordinary text in figures.
@@ -194,17 +194,17 @@ pub const SMALL: f64 = 12.0;
 impl Scene {
     /// An empty page.
     pub fn new(width: f64, height: f64) -> Self {
-        Scene { width, height, shapes: vec![] }
+        Scene { width, height, graphics: vec![] }
     }
 
     /// A line through points.
     pub fn line(&mut self, points: Vec<(f64, f64)>, stroke: Stroke) {
-        self.shapes.push(Shape::Path { points, closed: false, fill: None, stroke: Some(stroke) });
+        self.graphics.push(Graphic::Path { points, closed: false, fill: None, stroke: Some(stroke) });
     }
 
     /// A closed region.
     pub fn region(&mut self, points: Vec<(f64, f64)>, fill: Option<Paint>, stroke: Option<Stroke>) {
-        self.shapes.push(Shape::Path { points, closed: true, fill, stroke });
+        self.graphics.push(Graphic::Path { points, closed: true, fill, stroke });
     }
 
     /// A rectangle.
@@ -226,45 +226,63 @@ impl Scene {
     /// Text in ink.
     pub fn text(&mut self, at: (f64, f64), text: &str, size: f64, anchor: Anchor) {
         let (text, paint) = (text.to_string(), Paint::Ink);
-        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint, rim: None }));
+        self.graphics.push(Graphic::Text(Text {
+            at,
+            text,
+            size,
+            anchor,
+            bold: false,
+            upward: false,
+            paint,
+            rim: None,
+        }));
     }
 
     /// A title: bold, centred, and shortened to the room that it has around its point.
     pub fn title(&mut self, at: (f64, f64), room: f64, text: &str) {
         let size = TEXT + 1.0;
         let (text, paint, anchor) = (shortened(text, room, |t| font::width(t, size, true)), Paint::Ink, Anchor::Middle);
-        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: true, upward: false, paint, rim: None }));
+        self.graphics.push(Graphic::Text(Text { at, text, size, anchor, bold: true, upward: false, paint, rim: None }));
     }
 
     /// Text that runs upwards, centred.
     pub fn upward(&mut self, at: (f64, f64), text: &str, size: f64) {
         let (text, paint, anchor) = (text.to_string(), Paint::Ink, Anchor::Middle);
-        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: true, paint, rim: None }));
+        self.graphics.push(Graphic::Text(Text { at, text, size, anchor, bold: false, upward: true, paint, rim: None }));
     }
 
     /// Text over colours, centred: white with a dark rim, the same on every page.
     pub fn inlay(&mut self, at: (f64, f64), text: &str, size: f64) {
         let (text, paint, anchor) = (text.to_string(), Paint::Solid([255; 3]), Anchor::Middle);
         let rim = Some(Paint::Glass([0x10, 0x20, 0x40], 190));
-        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint, rim }));
+        self.graphics.push(Graphic::Text(Text { at, text, size, anchor, bold: false, upward: false, paint, rim }));
     }
 
     /// Discs.
     pub fn dots(&mut self, dots: Dots) {
         if !dots.at.is_empty() {
-            self.shapes.push(Shape::Dots(dots));
+            self.graphics.push(Graphic::Dots(dots));
         }
     }
 
     /// Pixels.
     pub fn picture(&mut self, picture: Raster) {
-        self.shapes.push(Shape::Raster(picture));
+        self.graphics.push(Graphic::Raster(picture));
     }
 
     /// Text in softer ink.
     pub fn remark(&mut self, at: (f64, f64), text: &str, size: f64, anchor: Anchor) {
         let (text, paint) = (text.to_string(), Paint::Soft);
-        self.shapes.push(Shape::Text(Text { at, text, size, anchor, bold: false, upward: false, paint, rim: None }));
+        self.graphics.push(Graphic::Text(Text {
+            at,
+            text,
+            size,
+            anchor,
+            bold: false,
+            upward: false,
+            paint,
+            rim: None,
+        }));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::base64;
 use super::png::{self, RIM};
-use super::scene::{Anchor, Dots, Paint, Raster, Scene, Shape, Stroke, Text};
+use super::scene::{Anchor, Dots, Graphic, Paint, Raster, Scene, Stroke, Text};
 use std::fmt::Write;
 
 /// What the page is like.
@@ -24,14 +24,14 @@ pub fn render(scene: &Scene, theme: Theme) -> String {
     if theme == Theme::Paper {
         let _ = writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>");
     }
-    for shape in &scene.shapes {
-        match shape {
-            Shape::Path { points, closed, fill, stroke } => {
+    for graphic in &scene.graphics {
+        match graphic {
+            Graphic::Path { points, closed, fill, stroke } => {
                 out.push_str(&path(points, *closed, *fill, stroke.as_ref(), theme));
             }
-            Shape::Text(text) => out.push_str(&letters(text, theme)),
-            Shape::Dots(dots) => out.push_str(&discs(dots)),
-            Shape::Raster(picture) => out.push_str(&pixels(picture)),
+            Graphic::Text(text) => out.push_str(&letters(text, theme)),
+            Graphic::Dots(dots) => out.push_str(&discs(dots)),
+            Graphic::Raster(picture) => out.push_str(&pixels(picture)),
         }
         out.push('\n');
     }
@@ -87,7 +87,7 @@ const DISCS: usize = 600;
 fn discs(dots: &Dots) -> String {
     let [r, g, b] = dots.colour;
     if dots.at.len() > DISCS {
-        // The class lets a dark page lighten the colour, as it does for other shapes by their attributes.
+        // The class lets a dark page lighten the colour, as it does for other graphics by their attributes.
         return format!("<g class=\"dots-{r:02x}{g:02x}{b:02x}\">{}</g>", pixels(&png::stippled(dots, 2.0)));
     }
     let opacity = number(dots.opacity as f64 / 255.0);

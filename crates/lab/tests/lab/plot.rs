@@ -93,16 +93,18 @@ fn a_figure_survives_json() {
 
 #[test]
 fn nothing_leaves_the_page() {
-    use minvel_lab::plot::scene::Shape;
+    use minvel_lab::plot::scene::Graphic;
     for (name, plot) in all() {
         let scene = plot.scene();
         let inside = |(x, y): (f64, f64)| x >= 0.0 && y >= 0.0 && x <= scene.width && y <= scene.height;
-        for shape in &scene.shapes {
-            match shape {
-                Shape::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
-                Shape::Text(text) => assert!(inside(text.at), "{name}: {text:?}"),
-                Shape::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
-                Shape::Raster(p) => assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom()))),
+        for graphic in &scene.graphics {
+            match graphic {
+                Graphic::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
+                Graphic::Text(text) => assert!(inside(text.at), "{name}: {text:?}"),
+                Graphic::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
+                Graphic::Raster(p) => {
+                    assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom())))
+                }
             }
         }
     }

@@ -1,14 +1,58 @@
 //! The figure of a density on each manifold: the right kind, complete, the same each time.
 
+use minvel::Error;
+use minvel::density::Density;
 use minvel::manifold;
 use minvel::manifold::Manifold;
+use minvel::train::Context;
 use minvel_lab::fitting::look;
-use minvel_lab::plot::density::{FigureStyle, Points, figures};
-use minvel_lab::plot::scene::{Anchor, Scene, Shape, text_width};
+use minvel_lab::plot::density::{self, FigureStyle, Points};
+use minvel_lab::plot::scene::{Anchor, Graphic, Scene, text_width};
 use minvel_lab::plot::{Bearings, Figure, Matrix, Plot, Theme};
 use minvel_lab::table::{Coordinates, Layout, Provenance, Units};
-use std::cell::Cell;
 use std::collections::HashSet;
+use std::f64::consts::LN_2;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A formula as a density, normalised or not.
+struct Given<F> {
+    manifold: Arc<dyn Manifold>,
+    log_density: F,
+}
+
+impl<F> fmt::Debug for Given<F> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "a formula on {}", self.manifold)
+    }
+}
+
+impl<F: Fn(&[f64]) -> Result<Vec<f64>, Error> + Send + Sync> Density for Given<F> {
+    fn name(&self) -> &str {
+        "formula"
+    }
+    fn manifold(&self) -> Arc<dyn Manifold> {
+        self.manifold.clone()
+    }
+    fn log_density(&self, points: &[f64], _: &Context) -> Result<Vec<f64>, Error> {
+        (self.log_density)(points)
+    }
+    fn sample(&self, _: usize, _: u64, _: &Context) -> Result<Vec<f64>, Error> {
+        Err(Error::config("a formula has no draws"))
+    }
+}
+
+fn figures(
+    manifold: Arc<dyn Manifold>,
+    log_density: impl Fn(&[f64]) -> Vec<f64> + Send + Sync,
+    data: &[f64],
+    samples: &[f64],
+    look: &FigureStyle,
+) -> Vec<Figure> {
+    let log_density = |points: &[f64]| Ok(log_density(points));
+    density::figures(&Given { manifold, log_density }, data, samples, look, &Context::bare()).unwrap()
+}
 
 /// Points that are on each manifold: numbers between −1 and 1, of a low-discrepancy sequence, scaled as it asks.
 fn points(manifold: &dyn Manifold, count: usize) -> Vec<f64> {
@@ -36,7 +80,7 @@ fn shown(name: &str, look: &FigureStyle) -> Vec<Figure> {
     let m = manifold.ambient();
     let log_density =
         |points: &[f64]| points.chunks(m).map(|x| -2.0 * x.iter().map(|v| v * v).sum::<f64>() + x[0]).collect();
-    figures(&*manifold, &log_density, &data, &samples, look)
+    figures(manifold, log_density, &data, &samples, look)
 }
 
 /// The words and numbers of a figure, without its pixels, whose letters may spell anything.
@@ -101,11 +145,11 @@ fn nothing_leaves_the_page() {
 
 fn stays_on_the_page(name: &str, scene: &Scene) {
     let inside = |(x, y): (f64, f64)| x >= 0.0 && y >= 0.0 && x <= scene.width && y <= scene.height;
-    for shape in &scene.shapes {
-        match shape {
-            Shape::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
-            Shape::Text(text) if text.upward => assert!(inside(text.at), "{name}: {text:?}"),
-            Shape::Text(text) => {
+    for graphic in &scene.graphics {
+        match graphic {
+            Graphic::Path { points, .. } => assert!(points.iter().all(|p| inside(*p)), "{name}: {points:?}"),
+            Graphic::Text(text) if text.upward => assert!(inside(text.at), "{name}: {text:?}"),
+            Graphic::Text(text) => {
                 // bold letters are a sixth wider
                 let width = text_width(&text.text, text.size) * if text.bold { 1.1 } else { 1.0 };
                 let left = match text.anchor {
@@ -115,8 +159,8 @@ fn stays_on_the_page(name: &str, scene: &Scene) {
                 };
                 assert!(inside((left, text.at.1)) && inside((left + width, text.at.1)), "{name}: {text:?}");
             }
-            Shape::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
-            Shape::Raster(p) => {
+            Graphic::Dots(dots) => assert!(dots.at.iter().all(|p| inside(*p)), "{name}"),
+            Graphic::Raster(p) => {
                 assert!(inside((p.area.x, p.area.y)) && inside((p.area.right(), p.area.bottom())), "{name}");
             }
         }
@@ -137,14 +181,41 @@ fn the_same_density_gives_the_same_bytes_and_pixels_as_asked() {
 
 #[test]
 fn points_are_asked_for_all_at_once() {
-    let calls = Cell::new(0);
+    let calls = AtomicUsize::new(0);
     let density = |points: &[f64]| {
-        calls.set(calls.get() + 1);
+        calls.fetch_add(1, Ordering::Relaxed);
         vec![-1.8; points.len()]
     };
     let data = points(&manifold::Torus(1), 50);
-    figures(&manifold::Torus(1), &density, &data, &[], &FigureStyle::default());
-    assert_eq!(calls.get(), 1);
+    figures(Arc::new(manifold::Torus(1)), density, &data, &[], &FigureStyle::default());
+    assert_eq!(calls.into_inner(), 1);
+}
+
+/// A figure of half a density would be wrong, so there is none.
+#[test]
+fn an_error_of_the_density_is_an_error_of_its_figures() {
+    let names = ["sphere:1", "sphere:2", "torus:2", "hyperbolic:2", "euclidean:1", "euclidean:2", "projective:2"];
+    for name in names.into_iter().chain(["product(sphere:2,torus:1)"]) {
+        let manifold = manifold::parse(name).unwrap();
+        let data = points(&*manifold, 20);
+        let density = Given { manifold, log_density: |_: &[f64]| Err(Error::config("no such number")) };
+        let drawn = density::figures(&density, &data, &data, &FigureStyle::default(), &Context::bare());
+        assert!(drawn.is_err_and(|why| why.to_string().contains("no such number")), "{name}");
+    }
+}
+
+/// An axis has half of its density at each of its ends.
+#[test]
+fn axes_are_drawn_as_an_even_density_on_the_sphere_that_covers_them() {
+    let log_density = |points: &[f64]| points.chunks(3).map(|x| 3.0 * x[2] * x[2] - 1.0).collect::<Vec<_>>();
+    let half = |points: &[f64]| log_density(points).into_iter().map(|l| l - LN_2).collect();
+    let (one, other) = ([0.0, 0.6, 0.8], [-0.0, -0.6, -0.8]);
+    let style = FigureStyle::default();
+    let axes = figures(Arc::new(manifold::Projective(2)), log_density, &one, &[], &style).remove(0);
+    let ends = figures(Arc::new(manifold::Sphere(2)), half, &[one, other].concat(), &[], &style).remove(0);
+    let whole = figures(Arc::new(manifold::Sphere(2)), log_density, &[one, other].concat(), &[], &style).remove(0);
+    assert!(axes.plot == ends.plot && axes.plot != whole.plot);
+    assert!(axes.caption.contains("at both of its ends"));
 }
 
 #[test]
@@ -153,7 +224,7 @@ fn a_density_that_is_zero_somewhere_can_be_shown_and_stored() {
         points.chunks(2).map(|x| if x[0] < 0.0 { f64::NEG_INFINITY } else { -x[1] * x[1] }).collect::<Vec<_>>()
     };
     let data = points(&manifold::Torus(2), 50);
-    let figure = figures(&manifold::Torus(2), &density, &data, &[], &FigureStyle::default()).remove(0);
+    let figure = figures(Arc::new(manifold::Torus(2)), density, &data, &[], &FigureStyle::default()).remove(0);
     let text = serde_json::to_string(&figure.plot).unwrap();
     assert_eq!(serde_json::from_str::<Plot>(&text).unwrap(), figure.plot);
     assert!(!words(&figure.plot).contains("NaN"));
@@ -164,15 +235,16 @@ fn no_data_at_all_is_no_panic() {
     for (name, _) in EACH {
         let manifold = manifold::parse(name).unwrap();
         let m = manifold.ambient();
-        let plot = figures(&*manifold, &|x| vec![0.0; x.len() / m], &[], &[], &FigureStyle::default()).remove(0).plot;
+        let plot = figures(manifold, |x| vec![0.0; x.len() / m], &[], &[], &FigureStyle::default()).remove(0).plot;
         assert!(!words(&plot).contains("NaN"), "{name}");
     }
 }
 
 fn matrix(name: &str, data: &[f64]) -> Matrix {
     let manifold = manifold::parse(name).unwrap();
-    let flat = |points: &[f64]| vec![0.0; points.len() / manifold.ambient()];
-    match figures(&*manifold, &flat, data, &[], &FigureStyle::default()).pop().map(|figure| figure.plot) {
+    let m = manifold.ambient();
+    let flat = move |points: &[f64]| vec![0.0; points.len() / m];
+    match figures(manifold, flat, data, &[], &FigureStyle::default()).pop().map(|figure| figure.plot) {
         Some(Plot::Matrix(matrix)) => matrix,
         other => panic!("{name}: {other:?}"),
     }
@@ -291,8 +363,8 @@ fn clocks_are_labelled_in_their_own_units() {
 fn long_names_are_cut_to_their_cell_and_every_scale_has_two_numbers() {
     let names = (0..8).map(|i| format!("total sulfur dioxide {i}")).collect();
     let scene = shown("euclidean:8", &FigureStyle { names, ..FigureStyle::default() }).remove(0).plot.scene();
-    let text = |shape: &Shape| if let Shape::Text(text) = shape { Some(text.text.clone()) } else { None };
-    let texts: Vec<String> = scene.shapes.iter().filter_map(text).collect();
+    let text = |graphic: &Graphic| if let Graphic::Text(text) = graphic { Some(text.text.clone()) } else { None };
+    let texts: Vec<String> = scene.graphics.iter().filter_map(text).collect();
     assert_eq!(texts.iter().filter(|t| t.contains('…')).count(), 16, "{texts:?}");
     // names that differ at their ends stay different
     assert_eq!(texts.iter().filter(|t| t.contains('…')).collect::<HashSet<_>>().len(), 8, "{texts:?}");
@@ -305,15 +377,15 @@ fn long_names_are_cut_to_their_cell_and_every_scale_has_two_numbers() {
 fn bins_resolve_a_narrow_mode_beside_a_wide_one() {
     let quantile = |i: usize| ((i as f64 + 0.5) / 300.0 - 0.5) * 2.0;
     let data: Vec<f64> = (0..300).flat_map(|i| [-3.0 + 2.0 * quantile(i), 1.0 + 0.4 * quantile(i)]).collect();
-    let figure =
-        figures(&manifold::Euclidean(1), &|x| vec![0.0; x.len()], &data, &[], &FigureStyle::default()).remove(0);
+    let figure = figures(Arc::new(manifold::Euclidean(1)), |x| vec![0.0; x.len()], &data, &[], &FigureStyle::default())
+        .remove(0);
     let Plot::Histogram(histogram) = figure.plot else { panic!("a histogram") };
     let width = (histogram.bins.range[1] - histogram.bins.range[0]) / histogram.bins.density.len() as f64;
     assert!(width < 0.25, "bins of {width} for a mode of 0.8");
 }
 
 fn dots(plot: &Plot) -> usize {
-    plot.scene().shapes.iter().map(|s| if let Shape::Dots(dots) = s { dots.at.len() } else { 0 }).sum()
+    plot.scene().graphics.iter().map(|s| if let Graphic::Dots(dots) = s { dots.at.len() } else { 0 }).sum()
 }
 
 /// Thousands of orange dots once hid the peaks of a map, and were a part of what the caption called "the data".
@@ -329,7 +401,7 @@ fn dots_are_all_the_data_or_none_or_as_many_as_the_caption_says() {
         (20, Points::None, 0, "The 20 data points are not drawn."),
     ] {
         let look = FigureStyle { points: which, ..FigureStyle::default() };
-        let figure = figures(&sphere, &flat, &points(&sphere, count), &[], &look).remove(0);
+        let figure = figures(Arc::new(sphere), flat, &points(&sphere, count), &[], &look).remove(0);
         assert_eq!(dots(&figure.plot), drawn, "{count} {which:?}");
         assert!(figure.caption.contains(sentence), "{}", figure.caption);
     }
@@ -341,7 +413,7 @@ fn dots_are_all_the_data_or_none_or_as_many_as_the_caption_says() {
 fn contours_of_a_map_hold_the_shares_they_say() {
     let kappa = 8.0f64;
     let density = |points: &[f64]| points.chunks(3).map(|x| kappa * (x[0] - 1.0)).collect::<Vec<f64>>();
-    let figure = figures(&manifold::Sphere(2), &density, &[], &[], &FigureStyle::default()).remove(0);
+    let figure = figures(Arc::new(manifold::Sphere(2)), density, &[], &[], &FigureStyle::default()).remove(0);
     let Plot::Maps(maps) = &figure.plot else { panic!("a map") };
     for (share, label) in [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %")] {
         let mark = maps.shades.marks.iter().find(|m| m.label == label).expect(label);
@@ -352,26 +424,26 @@ fn contours_of_a_map_hold_the_shares_they_say() {
         println!("{label}: {} for {exact}, allowed {allowed}", mark.at);
         assert!(mark.line && (mark.at - exact).abs() < allowed, "{label}: {} for {exact}", mark.at);
     }
-    let lines = figure.plot.scene().shapes.iter().filter(|s| is_contour(s)).count();
+    let lines = figure.plot.scene().graphics.iter().filter(|s| is_contour(s)).count();
     assert!(lines >= 3, "{lines} contours");
     let uniform = maps.shades.marks.iter().find(|m| m.label == "uniform").expect("a mark");
     assert!(!uniform.line);
 }
 
-fn is_contour(shape: &Shape) -> bool {
-    matches!(shape, Shape::Path { closed: false, stroke: Some(stroke), .. } if stroke.width == 1.2)
+fn is_contour(graphic: &Graphic) -> bool {
+    matches!(graphic, Graphic::Path { closed: false, stroke: Some(stroke), .. } if stroke.width == 1.2)
 }
 
 #[test]
 fn a_disk_has_contours_inside_its_edge() {
     let plot = shown("hyperbolic:2", &FigureStyle::default()).remove(0).plot;
     let scene = plot.scene();
-    let picture = scene.shapes.iter().find_map(|s| if let Shape::Raster(p) = s { Some(p.area) } else { None });
+    let picture = scene.graphics.iter().find_map(|s| if let Graphic::Raster(p) = s { Some(p.area) } else { None });
     let disk = picture.expect("colours");
-    let contours: Vec<_> = scene.shapes.iter().filter(|s| is_contour(s)).collect();
+    let contours: Vec<_> = scene.graphics.iter().filter(|s| is_contour(s)).collect();
     assert!(contours.len() >= 3, "{} contours", contours.len());
-    for shape in contours {
-        let Shape::Path { points, .. } = shape else { unreachable!() };
+    for graphic in contours {
+        let Graphic::Path { points, .. } = graphic else { unreachable!() };
         let radius = |p: &(f64, f64)| (p.0 - disk.centre().0).hypot(p.1 - disk.centre().1);
         assert!(points.iter().all(|p| radius(p) <= 0.5 * disk.width), "{points:?}");
     }
@@ -384,7 +456,7 @@ fn a_sphere_with_a_line_has_maps_at_three_values() {
     let data: Vec<f64> = (0..90).flat_map(|i| [0.0, 0.6, 0.8, f64::from(i)]).collect();
     let density = |points: &[f64]| points.chunks(4).map(|x| -0.01 * x[3]).collect::<Vec<f64>>();
     let look = FigureStyle { names: vec!["lon".into(), "lat".into(), "depth".into()], ..FigureStyle::default() };
-    let figure = figures(&*manifold, &density, &data, &[], &look).remove(0);
+    let figure = figures(manifold, density, &data, &[], &look).remove(0);
     let Plot::Maps(maps) = &figure.plot else { panic!("maps") };
     let titles: Vec<&str> = maps.maps.iter().map(|m| m.title.as_str()).collect();
     assert_eq!(titles, ["depth = 14.0", "depth = 44.0", "depth = 74.0"]);

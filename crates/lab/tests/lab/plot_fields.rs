@@ -1,7 +1,7 @@
 //! Fields, disks, roses, matrices and rankings: geometry that can be wrong.
 
 use minvel::estimate::Estimate;
-use minvel_lab::plot::scene::Shape;
+use minvel_lab::plot::scene::Graphic;
 use minvel_lab::plot::{
     Axis, Bearings, Bins, Dash, Field, Group, Matrix, Plot, PolarCurve, Ranked, Ranking, Rose, Scale, Theme, colour,
     geodesic, learning,
@@ -110,8 +110,8 @@ fn area(points: &[(f64, f64)]) -> f64 {
 #[test]
 fn areas_of_a_rose_are_shares() {
     let scene = Plot::Rose(rose(Bearings::Degrees)).scene();
-    let wedges = scene.shapes.iter().filter_map(|s| match s {
-        Shape::Path { points, closed: true, fill: Some(_), .. } if points.len() == 50 => Some(area(points)),
+    let wedges = scene.graphics.iter().filter_map(|s| match s {
+        Graphic::Path { points, closed: true, fill: Some(_), .. } if points.len() == 50 => Some(area(points)),
         _ => None,
     });
     let areas: Vec<f64> = wedges.collect();
@@ -125,11 +125,11 @@ fn areas_of_a_rose_are_shares() {
 fn a_compass_runs_clockwise_from_north() {
     let compass = Plot::Rose(rose(Bearings::Compass));
     let at = |plot: &Plot, word: &str| {
-        let text = |s: &Shape| match s {
-            Shape::Text(t) if t.text == word => Some(t.at),
+        let text = |s: &Graphic| match s {
+            Graphic::Text(t) if t.text == word => Some(t.at),
             _ => None,
         };
-        plot.scene().shapes.iter().find_map(text).expect(word)
+        plot.scene().graphics.iter().find_map(text).expect(word)
     };
     assert!(at(&compass, "N").1 < at(&compass, "E").1 && at(&compass, "E").0 > at(&compass, "W").0);
     let degrees = Plot::Rose(rose(Bearings::Degrees));
@@ -141,9 +141,9 @@ fn a_compass_runs_clockwise_from_north() {
 #[test]
 fn a_clock_runs_clockwise_from_midnight_and_has_the_names_of_its_unit() {
     let texts = |bearings: Bearings| {
-        let shapes = Plot::Rose(rose(bearings)).scene().shapes;
-        let text = |s: &Shape| if let Shape::Text(t) = s { Some((t.text.clone(), t.at)) } else { None };
-        shapes.iter().filter_map(text).collect::<Vec<_>>()
+        let graphics = Plot::Rose(rose(bearings)).scene().graphics;
+        let text = |s: &Graphic| if let Graphic::Text(t) = s { Some((t.text.clone(), t.at)) } else { None };
+        graphics.iter().filter_map(text).collect::<Vec<_>>()
     };
     let at = |bearings: Bearings, word: &str| {
         texts(bearings).into_iter().find(|(text, _)| text == word).unwrap_or_else(|| panic!("no `{word}`")).1
@@ -171,7 +171,7 @@ fn data_are_below_the_diagonal_and_samples_above() {
     let plot = Plot::Matrix(matrix);
     let scene = plot.scene();
     let mut count = [0, 0];
-    for dots in scene.shapes.iter().filter_map(|s| if let Shape::Dots(d) = s { Some(d) } else { None }) {
+    for dots in scene.graphics.iter().filter_map(|s| if let Graphic::Dots(d) = s { Some(d) } else { None }) {
         if dots.at.len() < 10 {
             continue; // of the legend
         }
@@ -197,9 +197,9 @@ fn a_ranking_places_numbers_in_their_order_with_whiskers_of_two_errors() {
     ];
     let plot = Plot::Ranking(Ranking::new("", Axis::linear("NLL (nats)"), entries));
     let scene = plot.scene();
-    let circles: Vec<f64> = (scene.shapes.iter())
+    let circles: Vec<f64> = (scene.graphics.iter())
         .filter_map(|s| match s {
-            Shape::Path { points, closed: true, fill: Some(_), .. } => {
+            Graphic::Path { points, closed: true, fill: Some(_), .. } => {
                 Some(points.iter().map(|p| p.0).sum::<f64>() / points.len() as f64)
             }
             _ => None,
@@ -208,8 +208,8 @@ fn a_ranking_places_numbers_in_their_order_with_whiskers_of_two_errors() {
     assert_eq!(circles.len(), 3);
     assert!((circles[1] - circles[0] - (circles[2] - circles[1])).abs() < 1e-6, "equal differences: {circles:?}");
     let unit = circles[1] - circles[0];
-    let whisker = scene.shapes.iter().find_map(|s| match s {
-        Shape::Path { points, closed: false, stroke: Some(stroke), .. } if stroke.width == 2.0 => {
+    let whisker = scene.graphics.iter().find_map(|s| match s {
+        Graphic::Path { points, closed: false, stroke: Some(stroke), .. } if stroke.width == 2.0 => {
             Some(points[1].0 - points[0].0)
         }
         _ => None,
@@ -226,14 +226,17 @@ fn a_number_beyond_the_axis_is_an_arrow_at_its_end() {
     let entries = vec![entry("kernel density", 0.05), entry("uniform law", 3.0), entry("oracle", -7.0)];
     let ranking = Ranking::new("", Axis::linear("gain (nats)").over(-0.1, 0.1), entries);
     let scene = Plot::Ranking(Ranking { reference: Some(0.0), ..ranking }).scene();
-    let filled = scene.shapes.iter().filter_map(|s| match s {
-        Shape::Path { points, closed: true, fill: Some(_), .. } => Some(points),
+    let filled = scene.graphics.iter().filter_map(|s| match s {
+        Graphic::Path { points, closed: true, fill: Some(_), .. } => Some(points),
         _ => None,
     });
     let arrows: Vec<_> = filled.filter(|points| points.len() == 3).collect();
     assert_eq!(arrows.len(), 2);
-    let texts: Vec<&str> =
-        scene.shapes.iter().filter_map(|s| if let Shape::Text(t) = s { Some(t.text.as_str()) } else { None }).collect();
+    let texts: Vec<&str> = scene
+        .graphics
+        .iter()
+        .filter_map(|s| if let Graphic::Text(t) = s { Some(t.text.as_str()) } else { None })
+        .collect();
     assert!(texts.contains(&"3.000 ± 0.010") && texts.contains(&"−7.000 ± 0.010"), "{texts:?}");
     // one points to the right, the other to the left
     let tip = |points: &[(f64, f64)]| points[0].0 - points[1].0;

@@ -1,7 +1,7 @@
 //! Grids of images: every pixel where it should be.
 
 use crate::support::grids::picture;
-use minvel_lab::plot::scene::{Shape, Text};
+use minvel_lab::plot::scene::{Graphic, Text};
 use minvel_lab::plot::{ImageGrid, Plot, Theme};
 use tiny_skia::Pixmap;
 
@@ -11,8 +11,8 @@ fn five() -> ImageGrid {
 }
 
 fn texts(plot: &Plot) -> Vec<Text> {
-    let text = |shape| if let Shape::Text(text) = shape { Some(text) } else { None };
-    plot.scene().shapes.into_iter().filter_map(text).collect()
+    let text = |graphic| if let Graphic::Text(text) = graphic { Some(text) } else { None };
+    plot.scene().graphics.into_iter().filter_map(text).collect()
 }
 
 #[test]

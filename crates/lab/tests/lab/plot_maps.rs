@@ -1,7 +1,7 @@
 //! Maps: the projection, the coastlines, and where dots land.
 
 use minvel_lab::plot::mollweide::{project, unproject};
-use minvel_lab::plot::scene::Shape;
+use minvel_lab::plot::scene::Graphic;
 use minvel_lab::plot::{Cloud, Map, Maps, Mark, Plot, Shades, Theme, coastline};
 use std::f64::consts::FRAC_PI_2;
 
@@ -99,9 +99,9 @@ fn dots_land_on_their_places_whatever_the_middle_of_the_map() {
     let places = [(8.5, 47.4), (-105.0, 39.7), (179.0, -17.0), (-150.0, 0.0)];
     for centre in [0.0, 150.0, -77.0] {
         let scene = Plot::Maps(world(centre, &places)).scene();
-        let area = scene.shapes.iter().find_map(|s| if let Shape::Raster(p) = s { Some(p.area) } else { None });
+        let area = scene.graphics.iter().find_map(|s| if let Graphic::Raster(p) = s { Some(p.area) } else { None });
         let area = area.expect("a map has colours");
-        let dots = scene.shapes.iter().find_map(|s| if let Shape::Dots(d) = s { Some(d) } else { None });
+        let dots = scene.graphics.iter().find_map(|s| if let Graphic::Dots(d) = s { Some(d) } else { None });
         for (at, place) in dots.expect("a map has dots").at.iter().zip(places) {
             let (x, y) = (4.0 * (at.0 - area.x) / area.width - 2.0, 1.0 - 2.0 * (at.1 - area.y) / area.height);
             let (latitude, east) = unproject(x, y);
@@ -121,8 +121,8 @@ fn no_coast_crosses_the_map_in_one_stroke() {
         let long = |points: &[(f64, f64)]| {
             points.windows(2).map(|w| (w[1].0 - w[0].0).hypot(w[1].1 - w[0].1)).fold(0.0, f64::max)
         };
-        let coasts = scene.shapes.iter().filter_map(|s| match s {
-            Shape::Path { points, closed: false, stroke: Some(stroke), .. } if stroke.width == 0.9 => {
+        let coasts = scene.graphics.iter().filter_map(|s| match s {
+            Graphic::Path { points, closed: false, stroke: Some(stroke), .. } if stroke.width == 0.9 => {
                 Some(long(points))
             }
             _ => None,

@@ -1,12 +1,12 @@
 //! What a plotted grid of images consists of.
 
 use minvel_lab::plot::Plot;
-use minvel_lab::plot::scene::{Raster, Shape};
+use minvel_lab::plot::scene::{Graphic, Raster};
 
 /// Its only picture.
 pub fn picture(plot: &Plot) -> Raster {
-    let mut pictures = plot.scene().shapes.into_iter().filter_map(|shape| match shape {
-        Shape::Raster(picture) => Some(picture),
+    let mut pictures = plot.scene().graphics.into_iter().filter_map(|graphic| match graphic {
+        Graphic::Raster(picture) => Some(picture),
         _ => None,
     });
     let only = pictures.next().expect("a grid is a picture");

@@ -33,9 +33,9 @@ fn case(
 }
 
 /// A toy law with a grid of its own.
-fn toy(name: &'static str, grid: Grid) -> Case {
-    let toy = Toy::named(name).unwrap();
-    Case { name, manifold: toy.manifold.clone(), energy: Arc::new(toy), grid: Some(grid) }
+fn toy(law: ToyLaw, grid: Grid) -> Case {
+    let toy = Toy::new(law);
+    Case { name: law.name(), manifold: toy.manifold.clone(), energy: Arc::new(toy), grid: Some(grid) }
 }
 
 /// Points f(s, t) with weights |∂f| ds dt over a product of two rules.
@@ -115,18 +115,19 @@ fn cases() -> Vec<Case> {
         case("torus normal", TorusNormal::new(&[3.0, 1.0], 0.7), Torus(2), Torus(2).grid(80, 0.0)),
         case("torus normal, wide", TorusNormal::new(&[-1.0], 2.5), Torus(1), Torus(1).grid(40, 0.0)),
         case("independent", parts, cylinder(), cylinder().grid(60, 0.0)),
-        toy("banana", banana_grid()),
-        toy("cosine", flat(2, 240, 12.0).unwrap()),
-        toy("funnel", funnel_grid()),
-        toy("ring", polar(7.0, 200)),
-        toy("multiring", polar(7.0, 200)),
-        toy("grid", flat(2, 160, 9.0).unwrap()),
-        toy("square", flat(2, 120, 6.0).unwrap()),
-        toy("spiral", flat(2, 280, 10.0).unwrap()),
-        toy("mog", flat(1, 1200, 10.0).unwrap()),
-        toy("circle", Sphere(1).grid(80, 0.0).unwrap()),
-        toy("circle-printed", Sphere(1).grid(80, 0.0).unwrap()),
-        toy("sphere", Sphere(2).grid(50, 0.0).unwrap()),
+        toy(ToyLaw::Banana, banana_grid()),
+        toy(ToyLaw::Cosine, flat(2, 240, 12.0).unwrap()),
+        toy(ToyLaw::Funnel, funnel_grid()),
+        toy(ToyLaw::Ring, polar(7.0, 200)),
+        toy(ToyLaw::Multiring, polar(7.0, 200)),
+        toy(ToyLaw::Grid, flat(2, 160, 9.0).unwrap()),
+        toy(ToyLaw::Square, flat(2, 120, 6.0).unwrap()),
+        toy(ToyLaw::Spiral, flat(2, 280, 10.0).unwrap()),
+        toy(ToyLaw::Mog, flat(1, 1200, 10.0).unwrap()),
+        toy(ToyLaw::Circle, Sphere(1).grid(80, 0.0).unwrap()),
+        toy(ToyLaw::CirclePrinted, Sphere(1).grid(80, 0.0).unwrap()),
+        toy(ToyLaw::Sphere, Sphere(2).grid(50, 0.0).unwrap()),
+        case("formula", double_well(), Euclidean(1), None),
         case("mlp", mlp(Features::of_point(2), Activation::Tanh), Euclidean(2), None),
         case("mlp silu", mlp(Features::of_point(2).scaled(1.5), Activation::Silu), Euclidean(2), None),
         case("mlp softplus", mlp(Features::of_point(2), Activation::Softplus).spectral(), Euclidean(2), None),
@@ -136,6 +137,22 @@ fn cases() -> Vec<Case> {
         case("mlp of harmonics", mlp(Features::of_angles(2, 3), Activation::Tanh), Torus(2), None),
         case("mlp on rotations", mlp(Features::of(Arc::new(So3)), Activation::Tanh).spectral(), So3, None),
     ]
+}
+
+fn double_well() -> impl Energy {
+    Formula::new([("a", 0.3), ("b", 0.7), ("c", 0.1)], |[a, b, c], x| {
+        let x = x.at(-1, 0);
+        a * x.powi(4) - b * x.powi(2) + c * x
+    })
+}
+
+/// The formula is what was written, with the start values given.
+#[test]
+fn a_formula_is_the_energy_of_its_numbers() {
+    let values = energies(&double_well(), &[-1.5, 0.0, 2.0], 1);
+    for (x, energy) in [-1.5f64, 0.0, 2.0].into_iter().zip(values) {
+        assert!(minvel_testing::within_ulps(energy, 0.3 * x.powi(4) - 0.7 * x.powi(2) + 0.1 * x, 8.0), "{x}: {energy}");
+    }
 }
 
 fn mlp(features: Features, activation: Activation) -> Mlp {
@@ -410,20 +427,21 @@ fn rejection_samplers_accept_often_whatever_their_parameters() {
 
 #[test]
 fn toy_laws_know_their_names_dimensions_and_what_they_cannot() {
-    for name in Toy::NAMES {
-        assert_eq!(Toy::named(name).unwrap().name, name);
+    for law in ToyLaw::ALL {
+        assert_eq!(law.name().parse(), Ok(law));
+        assert_eq!(Toy::new(law).manifold.to_string(), law.space().manifold().to_string());
     }
-    let message = Toy::named("bananas").unwrap_err();
+    let message = "bananas".parse::<ToyLaw>().unwrap_err();
     assert!(message.contains("bananas") && message.contains("multiring"), "{message}");
-    assert!(Toy::named("sphere").unwrap().in_dimension(5).is_err());
-    for name in ["banana", "funnel", "square", "ring", "mog"] {
-        let toy = Toy::named(name).unwrap().in_dimension(6).unwrap();
+    assert!(Toy::new(ToyLaw::Sphere).in_dimension(5).is_err());
+    for law in [ToyLaw::Banana, ToyLaw::Funnel, ToyLaw::Square, ToyLaw::Ring, ToyLaw::Mog] {
+        let toy = Toy::new(law).in_dimension(6).unwrap();
         let points = points(&toy, 10, 0).unwrap();
         assert_eq!(points.len(), 60);
         assert!(energies(&toy, &points, 6).iter().all(|e| e.is_finite()) && toy.log_partition().is_some());
     }
-    let banana = Toy::named("banana").unwrap().in_dimension(6).unwrap();
+    let banana = Toy::new(ToyLaw::Banana).in_dimension(6).unwrap();
     assert!(minvel_testing::within_ulps(banana.fisher_information().unwrap(), 1.89 + 4.0, 4.0));
-    assert_eq!(Toy::named("cosine").unwrap().fisher_information(), None);
+    assert_eq!(Toy::new(ToyLaw::Cosine).fisher_information(), None);
     assert!(minvel_testing::within_digits(toy::Cosine::default().interior_information(), 19.3238912, 7));
 }

@@ -1,6 +1,6 @@
 //! Learners: the same steps as by hand, followers included, resumed to the same bits.
 
-use minvel::energy::toy::Toy;
+use minvel::energy::toy::{Toy, ToyLaw};
 use minvel::energy::{self, Energy, Mlp};
 use minvel::flow::{Langevin, Law, Noise};
 use minvel::network::{Activation, Features};
@@ -46,7 +46,7 @@ fn learner(model: &Mlp, law: &Toy) -> Learner<'static> {
 
 #[test]
 fn a_learner_makes_the_steps_that_one_would_make_by_hand_and_forgets_no_follower() {
-    let (model, law) = (spectral(), Toy::named("banana").unwrap());
+    let (model, law) = (spectral(), Toy::new(ToyLaw::Banana));
     let mut learner = learner(&model, &law);
     let training = learner.train("e", STEPS, &Context::bare()).unwrap();
     assert_eq!(training.looks.last().unwrap().step, STEPS);
@@ -56,7 +56,7 @@ fn a_learner_makes_the_steps_that_one_would_make_by_hand_and_forgets_no_follower
 
 #[test]
 fn steps_one_by_one_saved_and_restored_give_the_same_bits() {
-    let (model, law) = (spectral(), Toy::named("banana").unwrap());
+    let (model, law) = (spectral(), Toy::new(ToyLaw::Banana));
     let mut whole = learner(&model, &law);
     whole.train("e", STEPS, &Context::bare()).unwrap();
     let scratch = Scratch::new("learner");

@@ -3,7 +3,7 @@
 use super::{Learnt, Setting};
 use crate::plot::{Axis, Dash, Figure, Lines, Map, Maps, Plot, Polar, PolarCurve, Series, Shades};
 use minvel::energy;
-use minvel::energy::Toy;
+use minvel::energy::{Toy, ToyLaw};
 use minvel_engine::{Clock, Device, Graph, Options, State};
 use std::f64::consts::{PI, TAU};
 
@@ -49,7 +49,7 @@ fn truth(law: &Toy) -> Vec<f32> {
 pub(super) fn figures(shown: &[Shown], seeds: usize) -> Vec<Figure> {
     let mut laws: Vec<Toy> = vec![];
     for s in shown {
-        if laws.iter().all(|law| law.name != s.setting.law.name) {
+        if laws.iter().all(|law| law.kind != s.setting.law.kind) {
             laws.push(s.setting.law.clone());
         }
     }
@@ -81,7 +81,7 @@ fn polar(laws: &[Toy], shown: &[Shown], seeds: usize) -> Figure {
     };
     let plot = |law: &Toy| {
         let mut curves = vec![curve("truth", "truth", Dash::Solid, &truth(law))];
-        for (k, s) in shown.iter().filter(|s| s.setting.law.name == law.name).enumerate() {
+        for (k, s) in shown.iter().filter(|s| s.setting.law.kind == law.kind).enumerate() {
             curves.push(curve(&format!("MVL, {}", s.name), "mvl", DASHES[(k + 1) % 3], s.farthest()));
         }
         Plot::Polar(Polar { title: title(law).to_string(), label: "density (1/rad)".to_string(), curves })
@@ -97,7 +97,7 @@ fn polar(laws: &[Toy], shown: &[Shown], seeds: usize) -> Figure {
 }
 
 fn title(law: &Toy) -> &'static str {
-    if law.name == "circle" { "κ = 2 and 3 (the paper's code)" } else { "κ = 1/4 and 1/9 (the paper's text)" }
+    if law.kind == ToyLaw::Circle { "κ = 2 and 3 (the paper's code)" } else { "κ = 1/4 and 1/9 (the paper's text)" }
 }
 
 /// log q − log p against the angle, a line for each seed.
@@ -106,7 +106,7 @@ fn angles(laws: &[Toy], shown: &[Shown]) -> Figure {
         let log_p = truth(law);
         let x = Axis::linear("angle (rad)").over(-PI, PI);
         let mut plot = Lines { markers: false, ..Lines::new(title(law), x, Axis::linear("log q − log p (nats)")) };
-        for (k, s) in shown.iter().filter(|s| s.setting.law.name == law.name).enumerate() {
+        for (k, s) in shown.iter().filter(|s| s.setting.law.kind == law.kind).enumerate() {
             for (seed, log_q) in s.learnt.log_densities.iter().enumerate() {
                 // From −π on: the points begin at 0.
                 let points = (0..=ANGLES).map(|i| {

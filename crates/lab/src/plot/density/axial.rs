@@ -1,23 +1,18 @@
 //! Axes are drawn at both of their ends, on the circle or sphere that covers them.
 
-use super::{FigureStyle, LogDensity, figures};
+use super::{Coordinates, Shown};
 use crate::plot::Figure;
+use minvel::Error;
 use minvel::manifold::Sphere;
-use std::f64::consts::LN_2;
 
 /// The figures of a density on RPⁿ: those of the even density on Sⁿ, half as high, and of data at both ends.
-pub(super) fn axial(
-    n: usize,
-    log_density: &LogDensity,
-    data: &[f64],
-    samples: &[f64],
-    look: &FigureStyle,
-) -> Vec<Figure> {
-    let half = |points: &[f64]| log_density(points).into_iter().map(|l| l - LN_2).collect::<Vec<f64>>();
+pub(super) fn axial(shown: Shown) -> Result<Vec<Figure>, Error> {
     let ends = |points: &[f64]| points.iter().copied().chain(points.iter().map(|x| -x)).collect::<Vec<f64>>();
-    let mut figures = figures(&Sphere(n), &half, &ends(data), &ends(samples), look);
+    let (data, samples) = (ends(shown.data), ends(shown.samples));
+    let coordinates = Coordinates::of(&Sphere(shown.m - 1));
+    let mut figures = Shown { coordinates, data: &data, samples: &samples, ..shown }.figures()?;
     for figure in &mut figures {
         figure.caption += " Each axis is drawn at both of its ends, with half of its density at each.";
     }
-    figures
+    Ok(figures)
 }

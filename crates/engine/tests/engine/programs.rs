@@ -1,13 +1,11 @@
 //! Random programs: compiled ones equal the plain interpreter, for any tiling, threads, instruction set and replicas.
 
-mod support;
-
+use crate::support::within_rounding;
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{
     Clock, Device, Draw, Expr, Graph, Isa, Options, Program, Shape, State, Window, concat, grad, reference,
 };
 use proptest::prelude::*;
-use support::within_rounding;
 
 /// Whole numbers and choices from a stream of uniforms.
 struct Dice(Stream);

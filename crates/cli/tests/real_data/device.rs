@@ -1,18 +1,15 @@
 //! A GPU that fails in the middle of the work ends it with a message and exit status 3, and `--resume` goes on to the same bits.
 //!
-//! Needs the emulated card, which fails on request: `crates/engine/emulator/run cargo test --release -p minvel-cli --test device`.
+//! Needs the emulated card, which fails on request: `crates/engine/emulator/run cargo test --release -p minvel-cli --test real_data device::`.
 
+use minvel_testing::{Test, emulated_card, test};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Whether the card is the emulated one; if not, says that a test is skipped.
-fn emulated(test: &str) -> bool {
+pub fn tests() -> [Test; 1] {
     let cards = minvel::cards().unwrap_or_default();
-    let there = cards.first().is_some_and(|card| card.name == "emulated card");
-    if !there {
-        eprintln!("SKIPPED {test}: needs the emulated card (crates/engine/emulator/run)");
-    }
-    there
+    let card = emulated_card(cards.first().is_some_and(|card| card.name == "emulated card"));
+    [test!(a_gpu_that_fails_half_way_is_told_and_the_run_goes_on_to_the_same_bits).needs(card)]
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -47,11 +44,7 @@ fn rows(out: &Path) -> String {
     serde_json::to_string(&(&report["rows"], &report["figures"], &report["config"])).unwrap()
 }
 
-#[test]
 fn a_gpu_that_fails_half_way_is_told_and_the_run_goes_on_to_the_same_bits() {
-    if !emulated("a GPU that fails half-way") {
-        return;
-    }
     let whole = folder("whole");
     assert!(begin(&whole, None).status.success());
     // In the middle of the training; when it is to begin; while the card is full.
@@ -70,20 +63,4 @@ fn a_gpu_that_fails_half_way_is_told_and_the_run_goes_on_to_the_same_bits() {
         std::fs::remove_dir_all(out).expect("a temporary folder");
     }
     std::fs::remove_dir_all(whole).expect("a temporary folder");
-}
-
-#[test]
-fn an_unknown_device_in_the_environment_is_bad_input() {
-    let run =
-        Command::new(env!("CARGO_BIN_EXE_minvel")).arg("devices").env("MINVEL_DEVICE", "abacus").output().unwrap();
-    let said = String::from_utf8_lossy(&run.stderr);
-    assert_eq!(run.status.code(), Some(2), "{said}");
-    assert!(said.contains("MINVEL_DEVICE") && said.contains("abacus") && !said.contains("panicked"), "{said}");
-}
-
-#[test]
-fn the_help_names_the_exit_status_of_a_device_that_fails() {
-    let run = Command::new(env!("CARGO_BIN_EXE_minvel")).arg("--help").output().unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(said.lines().any(|line| line.trim().starts_with("3 ") && line.contains("--resume")), "{said}");
 }

@@ -3,8 +3,7 @@
 //!
 //! Every rule keeps the value up to rounding. Common subexpressions need no rule: the graph stores equal nodes once.
 
-use crate::expr::Expr;
-use crate::graph::{Graph, Id, Node};
+use crate::graph::{Expr, Graph, Id, Node};
 use crate::op::{Binary, Op, Unary};
 use crate::shape::Shape;
 

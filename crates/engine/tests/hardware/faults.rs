@@ -1,23 +1,34 @@
 //! Whatever fails on a GPU is an error value: no call of the driver that fails, sooner or later, ends the process.
 //!
 //! The emulated card fails on request (`emulator/faults.h`), for as long as a process lasts: each fault has a process of its own,
-//! which is this one again with `FAULT=1`. Without the emulated card these tests say so and do nothing:
-//! `crates/engine/emulator/run cargo test --release -p minvel-engine --test faults`.
-#![cfg(feature = "cuda")]
+//! which is this one again with `FAULT=1`: `crates/engine/emulator/run cargo test --release -p minvel-engine --test hardware faults::`.
 
 use minvel_engine::optim::Optimiser;
 use minvel_engine::{Clock, Device, DeviceError, DeviceErrorKind, Draw, Graph, Options, State, grad};
+use minvel_testing::{Test, emulated_card, note, test};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Whether the card is the emulated one; if not, says that a test is skipped.
-fn emulated(test: &str) -> bool {
+/// Whether this is the process of a fault.
+pub fn is_one() -> bool {
+    std::env::var_os("FAULT").is_some()
+}
+
+/// What the process of a fault does.
+pub fn test() -> Test {
+    test!(with_a_fault)
+}
+
+pub fn tests() -> Vec<Test> {
     let cards = minvel_engine::cards().unwrap_or_default();
-    let there = cards.first().is_some_and(|card| card.name == "emulated card");
-    if !there {
-        eprintln!("SKIPPED {test}: needs the emulated card (crates/engine/emulator/run)");
-    }
-    there
+    let card = emulated_card(cards.first().is_some_and(|card| card.name == "emulated card"));
+    vec![
+        test!(a_card_lost_at_any_call_is_an_error).needs(card.clone()),
+        test!(a_full_card_is_an_error_that_says_what_to_do).needs(card.clone()),
+        test!(a_compiler_that_fails_is_an_error).needs(card.clone()),
+        test!(kinds_of_errors_are_told_apart),
+        test!(inputs_are_read_before_a_run_returns).needs(card),
+    ]
 }
 
 /// A small training with a minibatch, a state that outlives a run, and everything copied back.
@@ -54,12 +65,8 @@ fn training(device: Device) -> Result<Vec<f32>, DeviceError> {
     Ok(all)
 }
 
-/// What a process with a fault does: it meets the fault, and works on the CPU all the same.
-#[test]
+/// It meets the fault, and works on the CPU all the same.
 fn with_a_fault() {
-    if std::env::var_os("FAULT").is_none() {
-        return;
-    }
     match training(Device::Cuda(0)) {
         Ok(all) => println!("\ndone {:?}", all.iter().map(|x| x.to_bits()).collect::<Vec<_>>()),
         Err(why) => println!("\nfailed {:?}: {why}", why.kind()),
@@ -76,7 +83,7 @@ fn cache(name: &str) -> PathBuf {
 /// That process, with these variables; its last words must be there, whatever happened.
 fn process(cache: &Path, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(std::env::current_exe().expect("this test"));
-    command.args(["with_a_fault", "--exact", "--nocapture"]).env("FAULT", "1").env("MINVEL_CACHE", cache);
+    command.args(["faults::with_a_fault", "--exact", "--nocapture"]).env("FAULT", "1").env("MINVEL_CACHE", cache);
     command.env("RAYON_NUM_THREADS", "1").envs(variables.iter().copied());
     let Output { status, stdout, stderr } = command.output().expect("it starts");
     let (said, wrong) = (String::from_utf8_lossy(&stdout).into_owned(), String::from_utf8_lossy(&stderr));
@@ -86,11 +93,7 @@ fn process(cache: &Path, variables: &[(&str, &str)]) -> String {
 }
 
 /// Every call of the driver fails once, and all calls after it; the last number is beyond the last call.
-#[test]
 fn a_card_lost_at_any_call_is_an_error() {
-    if !emulated("a card lost at any call") {
-        return;
-    }
     let cache = cache("lost");
     let whole = process(&cache, &[]);
     assert!(whole.starts_with("done"), "{whole}");
@@ -105,17 +108,13 @@ fn a_card_lost_at_any_call_is_an_error() {
             assert!(said.contains("the GPU failed"), "{said}");
             failed += 1;
         }
-        println!("{failed} calls of {name} fail by a value");
+        note!("{failed} calls of {name} fail by a value");
         assert!(failed > if name == "any" { 100 } else { 20 }, "{name}: only {failed}");
     }
     std::fs::remove_dir_all(cache).expect("a temporary folder");
 }
 
-#[test]
 fn a_full_card_is_an_error_that_says_what_to_do() {
-    if !emulated("a full card") {
-        return;
-    }
     let cache = cache("full");
     let whole = process(&cache, &[]);
     let (mut failed, mut bytes) = (0, 16);
@@ -142,11 +141,7 @@ fn a_full_card_is_an_error_that_says_what_to_do() {
     std::fs::remove_dir_all(cache).expect("a temporary folder");
 }
 
-#[test]
 fn a_compiler_that_fails_is_an_error() {
-    if !emulated("a compiler that fails") {
-        return;
-    }
     let cache = cache("compiler");
     for (call, kind) in
         [("nvrtcVersion", "Unavailable"), ("nvrtcCreateProgram", "Failed"), ("nvrtcCompileProgram", "Failed")]
@@ -165,18 +160,13 @@ fn a_compiler_that_fails_is_an_error() {
 }
 
 /// What the first fault leaves behind is a kind that says so.
-#[test]
 fn kinds_of_errors_are_told_apart() {
     let why = Device::Cuda(1 << 20).checked().expect_err("no machine has as many");
     assert_eq!(why.kind(), DeviceErrorKind::Unavailable, "{why}");
 }
 
 /// Inputs may be freed or changed as soon as a run has returned, though the card may still be at work.
-#[test]
 fn inputs_are_read_before_a_run_returns() {
-    if !emulated("inputs are read") {
-        return;
-    }
     let g = Graph::new();
     let (x, v) = (g.input_rows("x", 64, [16]), g.variable("v", [16]));
     let next = v + x.sum_rows();

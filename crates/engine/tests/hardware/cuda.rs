@@ -7,11 +7,10 @@ use minvel_engine::init::Init;
 use minvel_engine::optim::Optimiser;
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Clock, Device, Draw, Expr, Graph, Options, Precision, State, Window, grad};
-use minvel_testing::{Need, note, test};
-use std::process::ExitCode;
+use minvel_testing::{Need, Test, note, test};
 
-fn main() -> ExitCode {
-    minvel_testing::run([
+pub fn tests() -> Vec<Test> {
+    vec![
         test!(a_training_run_on_the_gpu_is_that_on_the_cpu).needs(a_gpu()),
         test!(a_run_on_the_gpu_repeats_bit_for_bit).needs(a_gpu()),
         test!(steps_in_one_call_are_steps_in_many).needs(a_gpu()),
@@ -33,7 +32,7 @@ fn main() -> ExitCode {
         test!(bytes_stay_bytes_in_the_text_of_a_kernel),
         test!(positions_in_large_tables_do_not_overflow),
         test!(bytes_on_the_gpu_have_the_bits_of_the_cpu).needs(a_gpu()),
-    ])
+    ]
 }
 
 /// If programs are asked to run on a GPU (`MINVEL_DEVICE`), there must be one.
