@@ -1,10 +1,11 @@
 //! Data sets: points of a manifold, and where they come from.
 
 use super::Input;
-use super::columns::{Column, Table, TableOptions};
+use super::columns::{Table, TableOptions};
 use super::coordinates::Coordinates;
 use super::guess::guess;
 use super::layout::{Layout, Units};
+use super::points::off_the_manifold;
 use minvel::Error;
 use minvel::fit::{Split, distinct_indices, distinct_rows};
 use minvel::manifold::Manifold;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 pub const LEAST_ROWS: usize = 5;
 
 /// Lengths further than this from 1 are worth a sentence.
-const WORTH_SAYING: f64 = 1e-6;
+pub(super) const WORTH_SAYING: f64 = 1e-6;
 
 /// What the user says about a file; the rest is guessed or refused.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,34 +59,6 @@ pub struct Dataset {
     pub source: PathBuf,
     /// SHA-256 of its bytes.
     pub sha256: String,
-    /// The line of each row, from 1; empty for formats without lines.
-    pub lines: Vec<usize>,
-}
-
-/// Data of a file in which some rows miss numbers.
-#[derive(Clone, Debug)]
-pub struct Complete {
-    /// The other rows.
-    pub data: Dataset,
-    /// Which rows of the file these are.
-    pub rows: Vec<usize>,
-    /// How many rows the file has.
-    pub total: usize,
-}
-
-impl Complete {
-    /// A column for the file from values of the complete rows: empty cells elsewhere.
-    pub fn column(&self, name: &str, values: &[f64]) -> Column {
-        let mut column = Column::named(name);
-        let mut values = self.rows.iter().zip(values).peekable();
-        for row in 0..self.total {
-            match values.next_if(|(at, _)| **at == row) {
-                Some((_, value)) => column.push_number(*value, || value.to_string()),
-                None => column.push_odd(String::new()),
-            }
-        }
-        column
-    }
 }
 
 /// What a report says about a data set.
@@ -167,24 +140,13 @@ impl Dataset {
             return Err(Error::content(&table.path, "has no rows"));
         }
         let chosen = coordinates.find_in(&table)?;
-        let doubt = coordinates.doubt(&table, &chosen)?;
+        let size = |&c: &usize| {
+            let (low, high) = table.columns[c].range();
+            low.abs().max(high.abs())
+        };
+        let largest: Vec<f64> = chosen.iter().map(size).collect();
+        let doubt = coordinates.doubt(&table, &chosen, &largest, table.rows())?;
         Dataset::assemble(table, coordinates.clone(), &chosen, doubt.into_iter().collect())
-    }
-
-    /// As [`Dataset::read_as`], without rows in which a number is missing (an empty cell, `NA`, `NaN`, …); also which rows
-    /// of the file are left, and how many the file has.
-    pub fn read_complete(
-        input: impl Into<Input>,
-        coordinates: &Coordinates,
-        options: &TableOptions,
-    ) -> Result<Complete, Error> {
-        let table = Table::read(input, options)?;
-        let (total, chosen) = (table.rows(), coordinates.find_in(&table)?);
-        let (rows, table) = table.complete(&chosen);
-        if rows.is_empty() && total > 0 {
-            return Err(Error::content(&table.path, format!("all {total} rows have missing values")));
-        }
-        Ok(Complete { data: Dataset::of_known(table, coordinates)?, rows, total })
     }
 
     fn assemble(
@@ -193,10 +155,8 @@ impl Dataset {
         chosen: &[usize],
         mut guesses: Vec<String>,
     ) -> Result<Dataset, Error> {
-        let read = coordinates.points_of(&table, chosen)?;
-        if read.off > WORTH_SAYING {
-            guesses.push(format!("points were up to {:.1e} off the manifold and were projected onto it", read.off));
-        }
+        let read = coordinates.points_of(&table, chosen, None)?;
+        guesses.extend(off_the_manifold(read.off));
         let unused = (0..table.columns.len()).filter(|c| !chosen.contains(c)).map(|c| table.short_name(c)).collect();
         Ok(Dataset {
             manifold: coordinates.manifold()?,
@@ -206,7 +166,6 @@ impl Dataset {
             unused,
             source: table.path,
             sha256: table.sha256,
-            lines: table.lines,
         })
     }
 
@@ -229,8 +188,7 @@ impl Dataset {
     /// The same without rows that repeat an earlier one.
     pub fn without_repeats(&self) -> Dataset {
         let kept = distinct_indices(&self.points, self.manifold.ambient());
-        let lines = kept.iter().filter_map(|&row| self.lines.get(row).copied()).collect();
-        Dataset { points: self.select(&kept), lines, ..self.clone() }
+        Dataset { points: self.select(&kept), ..self.clone() }
     }
 
     /// 80 % training, 10 % validation, 10 % test.

@@ -69,7 +69,7 @@ pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
         return Err(Error::content(&table.path, what));
     }
     let parts = parts(table, &manifold, &spaces, request, &chosen)?;
-    check_cells(table, &chosen)?;
+    check_cells(table, &chosen, None)?;
     let mut angles = angles(table, &parts, &chosen);
     let periods = match angles.periods(request)? {
         None => vec![],
