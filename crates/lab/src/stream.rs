@@ -9,7 +9,7 @@ mod judging;
 mod scoring;
 
 pub use drawing::{Drawing, Drew};
-pub use judging::{Judged, Judging};
+pub use judging::{Distinct, Judged, Judging};
 pub use scoring::{Scored, Scoring};
 
 use crate::table::{Blocks, CellKind, Extent, Input, Position, Table, TableOptions};

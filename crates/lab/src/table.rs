@@ -32,6 +32,7 @@ pub mod npz;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod passes;
 mod points;
 mod text;
 mod write;

@@ -93,7 +93,8 @@ impl Scoring<'_> {
                     log_density.extend(logs.iter().copied());
                     let at = levels.as_ref().map(|levels| logs.iter().map(|l| levels.at(*l)).collect::<Vec<f64>>());
                     let new = [Some(logs), Some(energy), at].into_iter().zip(NAMES);
-                    let more: Vec<Column> = new.filter_map(|(values, name)| Some(block.column(name, values?))).collect();
+                    let more: Vec<Column> =
+                        new.filter_map(|(values, name)| Some(block.column(name, values?))).collect();
                     pace.tell(block.seen.position);
                     Ok((block.table, more, State { seen: block.seen, log_density }))
                 },
@@ -149,7 +150,10 @@ impl Scoring<'_> {
         let kinds = kinds.into_iter().chain(vec![CellKind::Number; names.len()]);
         let columns = appended_names(points.blocks.head(), names).into_iter().zip(kinds).collect();
         let output = Output::create(self.out, columns, purpose.as_ref()).map_err(Broken::Work)?;
-        Ok((output.saved_every(self.save_every), State { seen: points.seen().clone(), log_density: Moments::default() }))
+        Ok((
+            output.saved_every(self.save_every),
+            State { seen: points.seen().clone(), log_density: Moments::default() },
+        ))
     }
 
     /// All that the bytes of the output depend on.

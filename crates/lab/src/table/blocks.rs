@@ -77,7 +77,10 @@ pub struct Blocks {
 }
 
 enum Source {
-    Text { blocks: TextBlocks, zipped: bool },
+    Text {
+        blocks: TextBlocks,
+        zipped: bool,
+    },
     Npy(NpyBlocks),
     #[cfg(feature = "parquet")]
     Parquet(Box<super::parquet::ParquetBlocks>),
@@ -91,6 +94,12 @@ impl Blocks {
         let bytes = input.open_once()?;
         let want = Want { rows: ROWS, bytes: BYTES, columns: None, records: false };
         Blocks::of(input, bytes, want, options)
+    }
+
+    /// Opens a table that is read several times: standard input is kept.
+    pub(super) fn open_again(input: &Input, options: &TableOptions) -> Result<Blocks, Error> {
+        let want = Want { rows: ROWS, bytes: BYTES, columns: None, records: false };
+        Blocks::of(input.clone(), input.open()?, want, options)
     }
 
     /// All of a table, no larger than the limits allow.
@@ -113,9 +122,7 @@ impl Blocks {
         let magic = peek(&mut bytes, path)?;
         let source = match magic.as_slice() {
             [b'P', b'A', b'R', b'1', ..] => open_parquet(input.on_disk()?, &want)?,
-            [b'P', b'K', 3 | 5, 4 | 6, ..] => {
-                Source::Held(npy::read_npz(input.on_disk()?, options.array.as_deref())?)
-            }
+            [b'P', b'K', 3 | 5, 4 | 6, ..] => Source::Held(npy::read_npz(input.on_disk()?, options.array.as_deref())?),
             [0x1f, 0x8b, ..] => {
                 let mut inside: Box<dyn BufRead + Send> =
                     if want.rows == usize::MAX { Box::new(unpacked(bytes)) } else { Box::new(unzipped(bytes)) };

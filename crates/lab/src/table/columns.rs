@@ -86,6 +86,18 @@ impl Column {
         Column { name: self.name.clone(), values: self.values[rows].to_vec(), odd }
     }
 
+    /// Adds the rows of another.
+    pub(super) fn append(&mut self, other: Column) {
+        let rows = self.values.len();
+        self.odd.extend(other.odd.into_iter().map(|(row, text)| (rows + row, text)));
+        self.values.extend(other.values);
+    }
+
+    /// Memory of its cells.
+    pub(super) fn memory(&self) -> u64 {
+        8 * self.values.len() as u64 + self.odd.iter().map(|(_, text)| 48 + text.len() as u64).sum::<u64>()
+    }
+
     /// Memory of the last cell.
     pub(super) fn last_cell(&self) -> u64 {
         let odd = self.odd.last().filter(|(row, _)| row + 1 == self.values.len());
@@ -151,6 +163,13 @@ impl Table {
     /// Reads a file.
     pub fn read(input: impl Into<Input>, options: &TableOptions) -> Result<Table, Error> {
         Blocks::whole(input, options)
+    }
+
+    /// The same without its rows.
+    pub(super) fn without_rows(mut self) -> Table {
+        self.columns.iter_mut().for_each(|column| (column.values, column.odd) = (vec![], vec![]));
+        (self.lines, self.records) = (vec![], vec![]);
+        self
     }
 
     /// How many rows there are.

@@ -5,6 +5,7 @@ use super::columns::{Table, TableOptions};
 use super::coordinates::Coordinates;
 use super::guess::guess;
 use super::layout::{Layout, Units};
+use super::passes::{Survey, points, rename};
 use super::points::off_the_manifold;
 use minvel::Error;
 use minvel::fit::{Split, distinct_indices, distinct_rows};
@@ -94,23 +95,26 @@ impl Provenance {
 }
 
 impl Dataset {
-    /// Reads data to fit a model to: guesses what the request leaves open, refuses what cannot be fitted.
+    /// Reads data to fit a model to: guesses what the request leaves open, refuses what cannot be fitted. Of a file of many
+    /// rows no more is held at a time than the columns that may be points, or the points.
     pub fn read(input: impl Into<Input>, request: &Request) -> Result<Dataset, Error> {
-        Dataset::of(Table::read(input, &request.options)?, request)
+        let input = input.into();
+        Dataset::of_survey(Survey::of_file(&input, request)?, request)
     }
 
     /// The data in a table, to fit a model to.
     pub fn of(mut table: Table, request: &Request) -> Result<Dataset, Error> {
-        for (name, which) in &request.names {
-            let column = table.find(which)?;
-            table.columns[column].name = name.clone();
-        }
-        let rows = table.rows();
+        rename(&mut table, request)?;
+        Dataset::of_survey(Survey::of_table(table), request)
+    }
+
+    fn of_survey(survey: Survey, request: &Request) -> Result<Dataset, Error> {
+        let (table, rows) = (&survey.table, survey.table.rows());
         if rows < LEAST_ROWS {
             let what = format!("has {rows} row{}: at least {LEAST_ROWS} are needed", if rows == 1 { "" } else { "s" });
             return Err(Error::content(&table.path, what));
         }
-        let found = guess(&table, request)?;
+        let found = guess(table, &survey.numeric, request)?;
         for &c in &found.chosen {
             let (low, high) = table.columns[c].range();
             if low == high {
@@ -122,7 +126,18 @@ impl Dataset {
                 return Err(Error::content(&table.path, what));
             }
         }
-        Dataset::assemble(table, found.coordinates, &found.chosen, found.sentences)
+        let (coordinates, chosen) = (found.coordinates, found.chosen);
+        match survey.file {
+            None => Dataset::assemble(survey.table, coordinates, &chosen, found.sentences),
+            Some(input) => {
+                let head = survey.table.without_rows();
+                let mut data = Dataset::assemble(head, coordinates, &chosen, found.sentences)?;
+                let (points, off) = points(&input, request, &data.coordinates, &chosen, rows)?;
+                data.points = points;
+                data.guesses.extend(off_the_manifold(off));
+                Ok(data)
+            }
+        }
     }
 
     /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad. What is doubtful

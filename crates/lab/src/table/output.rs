@@ -71,7 +71,14 @@ impl Output {
             }
         };
         let encoder = Encoder::new(path, columns)?;
-        Ok(Output { path: path.to_path_buf(), encoder, sink, contents: vec![], told: Instant::now(), every: SAVE_EVERY })
+        Ok(Output {
+            path: path.to_path_buf(),
+            encoder,
+            sink,
+            contents: vec![],
+            told: Instant::now(),
+            every: SAVE_EVERY,
+        })
     }
 
     /// The one that an interruption left behind, and the state it was in; `None` if there is none. An error if it was made
@@ -98,8 +105,14 @@ impl Output {
         partial.truncate(last.done.bytes)?;
         let encoder = Encoder::resumed(path, head.columns, &last.done, contents)?;
         let sink = Sink::File { partial, journal: Some(journal) };
-        let output =
-            Output { path: path.to_path_buf(), encoder, sink, contents: vec![], told: Instant::now(), every: SAVE_EVERY };
+        let output = Output {
+            path: path.to_path_buf(),
+            encoder,
+            sink,
+            contents: vec![],
+            told: Instant::now(),
+            every: SAVE_EVERY,
+        };
         Ok(Some((output, last.state)))
     }
 

@@ -27,7 +27,7 @@ pub struct Seen {
     /// Of each column of a point the largest size of its numbers.
     largest: Vec<f64>,
     /// How far rows were from the manifold, at most.
-    off: f64,
+    pub(super) off: f64,
     /// Where the next block begins.
     pub position: Position,
 }
@@ -80,8 +80,13 @@ impl PointBlocks {
     ) -> Result<Self, Error> {
         let blocks = Blocks::open(input, options)?;
         let chosen = coordinates.find_in(blocks.head())?;
+        Ok(PointBlocks::of(blocks, coordinates, &chosen, missing))
+    }
+
+    /// Of chosen columns.
+    pub(super) fn of(blocks: Blocks, coordinates: &Coordinates, chosen: &[usize], missing: Missing) -> Self {
         let seen = Seen { largest: vec![0.0; chosen.len()], ..Seen::default() };
-        Ok(PointBlocks { blocks, coordinates: coordinates.clone(), chosen, missing, seen })
+        PointBlocks { blocks, coordinates: coordinates.clone(), chosen: chosen.to_vec(), missing, seen }
     }
 
     /// What was seen so far.

@@ -85,7 +85,11 @@ impl Records {
         }
         // what is not UTF-8 is taken for Latin-1, as spreadsheets of Western Europe write it
         let text = String::from_utf8(raw).unwrap_or_else(|e| e.as_bytes().iter().map(|b| char::from(*b)).collect());
-        Ok(if line == 1 && text.starts_with('\u{feff}') { text.trim_start_matches('\u{feff}').to_string() } else { text })
+        Ok(if line == 1 && text.starts_with('\u{feff}') {
+            text.trim_start_matches('\u{feff}').to_string()
+        } else {
+            text
+        })
     }
 
     /// The next record, if there is one.

@@ -190,7 +190,8 @@ impl Encoder {
         let kinds: Vec<CellKind> = self.columns.iter().map(|(_, kind)| *kind).collect();
         for (column, (name, kind)) in columns.iter().zip(&self.columns) {
             if *kind == CellKind::Number && column.kind() == CellKind::Text {
-                let what = "seemed to hold numbers only, but text follows: write .csv, or score a file instead of a pipe";
+                let what =
+                    "seemed to hold numbers only, but text follows: write .csv, or score a file instead of a pipe";
                 return Err(unwritable(&self.path, &format!("column `{name}` {what}")));
             }
         }

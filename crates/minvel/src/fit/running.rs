@@ -94,12 +94,13 @@ impl<'a> RunningEvaluation<'a> {
     pub fn finish(&self, sums: &RunningSums, context: &Context) -> Result<Evaluation, Error> {
         // The error of log Z, as a number to add: zero, known to so many nats.
         let error = Estimate { mean: 0.0, count: u64::MAX, ..self.model.log_z().value };
-        let baseline = |((other, density), [nll, difference]): (&(Compared, Box<dyn Density>), &[Moments; 2])| Baseline {
-            name: density.name().to_string(),
-            method: other.method().to_string(),
-            nll: nll.mean(),
-            difference: difference.mean() + error,
-        };
+        let baseline =
+            |((other, density), [nll, difference]): (&(Compared, Box<dyn Density>), &[Moments; 2])| Baseline {
+                name: density.name().to_string(),
+                method: other.method().to_string(),
+                nll: nll.mean(),
+                difference: difference.mean() + error,
+            };
         let mut tested: Vec<&Tested> = sums.tested.iter().collect();
         tested.sort_by_key(|tested| tested.row);
         let points: Vec<f64> = tested.iter().flat_map(|tested| tested.point.iter().copied()).collect();

@@ -92,7 +92,8 @@ impl Groups {
             groups.push(group.moved(ordinal)?);
         }
         let rows = groups.iter().map(RowGroupMetaData::num_rows).sum();
-        let about = FileMetaData::new(1, rows, Some(format!("minvel {}", env!("CARGO_PKG_VERSION"))), None, schema, None);
+        let about =
+            FileMetaData::new(1, rows, Some(format!("minvel {}", env!("CARGO_PKG_VERSION"))), None, schema, None);
         let all = ParquetMetaData::new(about, groups);
         ParquetMetaDataWriter::new(&mut bytes, &all).finish().map_err(words)?;
         Ok(bytes)
@@ -105,8 +106,7 @@ impl Groups {
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
             .build();
-        let mut writer =
-            SerializedFileWriter::new(vec![], self.schema.clone(), Arc::new(properties)).map_err(words)?;
+        let mut writer = SerializedFileWriter::new(vec![], self.schema.clone(), Arc::new(properties)).map_err(words)?;
         let mut group = writer.next_row_group().map_err(words)?;
         for (column, kind) in columns.iter().zip(kinds) {
             let mut out = group.next_column().map_err(words)?.ok_or("the schema has too few columns")?;
