@@ -81,7 +81,7 @@ fn kinds(input: &Input, blocks: &mut Blocks, options: &TableOptions) -> Result<V
         return Ok(kinds);
     }
     let mut all = Blocks::open(input, options)?;
-    while let Some(block) = all.next()? {
+    while let Some(block) = all.next_block()? {
         look(&block);
     }
     Ok(kinds)

@@ -70,6 +70,7 @@ impl Drawing<'_> {
                     Ok((next > first).then_some(first))
                 },
                 |first| {
+                    context.go_on().map_err(Broken::Work)?;
                     let rows = ROWS.min(self.number - first as usize);
                     let count = if self.number > ROWS { ROWS } else { rows };
                     let seed = subseed(self.seed, first / ROWS as u64);
@@ -78,7 +79,6 @@ impl Drawing<'_> {
                     drew = drew.and(rows as u64, drawn.acceptance, drawn.moved);
                     let columns = self.coordinates.table(points).map_err(Broken::Input)?;
                     pace.tell(position(drew.rows));
-                    context.go_on().map_err(Broken::Work)?;
                     Ok((Table { columns, ..Table::default() }, drew))
                 },
                 |(table, drew)| {
@@ -102,10 +102,10 @@ impl Drawing<'_> {
     /// The output of an interrupted run, or a new one.
     fn output(&self) -> Result<(Output, Drew), Broken> {
         let purpose = self.purpose();
-        if self.resume {
-            if let Some((output, drew)) = Output::resume(self.out, &purpose).map_err(Broken::Input)? {
-                return Ok((output.saved_every(self.save_every), drew));
-            }
+        if self.resume
+            && let Some((output, drew)) = Output::resume(self.out, &purpose).map_err(Broken::Input)?
+        {
+            return Ok((output.saved_every(self.save_every), drew));
         }
         Output::forget(self.out);
         let columns = self.coordinates.table(&[]).map_err(Broken::Input)?;

@@ -79,7 +79,7 @@ impl Judging<'_> {
             let (pace, quiet) = (Pace::new(context, extent, state.seen.position), context.quiet());
             let mut saved = Instant::now();
             let ended = pipeline(
-                || points.next().map_err(Broken::Input),
+                || points.next_block().map_err(Broken::Input),
                 |block| {
                     running.add(&mut state.sums, &block.points, &quiet).map_err(Broken::Work)?;
                     block.points.chunks(m).for_each(|point| state.distinct.add(point));

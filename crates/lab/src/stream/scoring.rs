@@ -86,7 +86,7 @@ impl Scoring<'_> {
             let (pace, quiet) = (Pace::new(context, extent, state.seen.position), context.quiet());
             let (mut log_density, mut last) = (state.log_density, state.clone());
             let ended = pipeline(
-                || points.next().map_err(Broken::Input),
+                || points.next_block().map_err(Broken::Input),
                 |block| {
                     let energy = model.energy(&block.points, &quiet).map_err(Broken::Work)?;
                     let logs = model.log_density_of_energy(&energy);
@@ -132,10 +132,10 @@ impl Scoring<'_> {
         context: &Context,
     ) -> Result<(Output, State), Broken> {
         let purpose = fingerprint.map(|data| self.purpose(&data));
-        if let (true, Some(purpose)) = (self.resume, &purpose) {
-            if let Some((output, state)) = Output::resume(self.out, purpose).map_err(Broken::Input)? {
-                return Ok((output.saved_every(self.save_every), state));
-            }
+        if let (true, Some(purpose)) = (self.resume, &purpose)
+            && let Some((output, state)) = Output::resume(self.out, purpose).map_err(Broken::Input)?
+        {
+            return Ok((output.saved_every(self.save_every), state));
         }
         Output::forget(self.out);
         let names = if self.level { &NAMES[..] } else { &NAMES[..2] };

@@ -108,7 +108,7 @@ impl Blocks {
         let bytes = Box::new(Bounded::new(input.open()?));
         let want = Want { rows: usize::MAX, bytes: u64::MAX, columns: None, records: false };
         let mut blocks = Blocks::of(input, bytes, want, options)?;
-        let table = blocks.next()?;
+        let table = blocks.next_block()?;
         Ok(Table { whole: true, sha256: blocks.input.sha256()?, ..table.unwrap_or(blocks.head) })
     }
 
@@ -218,17 +218,16 @@ impl Blocks {
         Ok(())
     }
 
-    /// A look at the next rows, which [`Blocks::next`] then gives; until then [`Blocks::position`] is behind them.
+    /// A look at the next rows, which [`Blocks::next_block`] then gives; until then [`Blocks::position`] is behind them.
     pub fn peek(&mut self) -> Result<Option<&Table>, Error> {
         if self.peeked.is_none() {
-            self.peeked = self.next()?;
+            self.peeked = self.next_block()?;
         }
         Ok(self.peeked.as_ref())
     }
 
     /// The next rows; `None` at the end.
-    #[allow(clippy::should_implement_trait)] // an error may come each time
-    pub fn next(&mut self) -> Result<Option<Table>, Error> {
+    pub fn next_block(&mut self) -> Result<Option<Table>, Error> {
         if let Some(table) = self.peeked.take() {
             return Ok(Some(table));
         }

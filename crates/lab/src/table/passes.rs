@@ -45,7 +45,7 @@ impl Survey {
     /// Of a file; a table of one block is held as a whole.
     pub fn of_file(input: &Input, request: &Request) -> Result<Survey, Error> {
         let mut blocks = Blocks::open_again(input, &request.options)?;
-        let first = blocks.next()?.unwrap_or_else(|| blocks.head().clone());
+        let first = blocks.next_block()?.unwrap_or_else(|| blocks.head().clone());
         if blocks.peek()?.is_none() {
             let mut table = Table { whole: true, sha256: input.sha256()?, ..first };
             rename(&mut table, request)?;
@@ -78,7 +78,7 @@ impl Survey {
         let mut table = Table { whole: true, ..blocks.head().clone() };
         rename(&mut table, request)?;
         let (mut rows, mut odd, mut meter) = (0, vec![0; table.columns.len()], Meter::new());
-        while let Some(block) = blocks.next()? {
+        while let Some(block) = blocks.next_block()? {
             rows += block.rows();
             let place = block.place(block.rows() - 1);
             for (k, column) in block.columns.into_iter().enumerate() {
@@ -107,7 +107,7 @@ pub(super) fn points(
     let blocks = Blocks::open_again(input, &request.options)?;
     let mut blocks = PointBlocks::of(blocks, coordinates, chosen, Missing::Refused).points_only();
     let mut points = Vec::with_capacity(rows * coordinates.manifold()?.ambient());
-    while let Some(block) = blocks.next()? {
+    while let Some(block) = blocks.next_block()? {
         points.extend(block.points);
     }
     Ok((points, blocks.seen().off))

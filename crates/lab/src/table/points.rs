@@ -108,8 +108,8 @@ impl PointBlocks {
     }
 
     /// The next block; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<PointBlock>, Error> {
-        let Some(table) = self.blocks.next()? else { return Ok(None) };
+    pub fn next_block(&mut self) -> Result<Option<PointBlock>, Error> {
+        let Some(table) = self.blocks.next_block()? else { return Ok(None) };
         let rows = if self.missing == Missing::Skipped { table.complete(&self.chosen) } else { None };
         let read = self.coordinates.points_of(&table, &self.chosen, rows.as_deref())?;
         let seen = &mut self.seen;

@@ -15,7 +15,7 @@ fn blocks(path: &Path, rows: usize) -> Blocks {
 /// All rows of some blocks, as text, with their places.
 fn cells(mut blocks: Blocks) -> Vec<(String, Vec<String>)> {
     let mut all = vec![];
-    while let Some(block) = blocks.next().unwrap() {
+    while let Some(block) = blocks.next_block().unwrap() {
         all.extend(rows_of(&block));
     }
     all
@@ -36,7 +36,7 @@ pub fn append_columns(source: &Path, out: &Path, more: &[Column]) {
     let columns = columns.zip(kinds.into_iter().chain(vec![CellKind::Number; more.len()])).collect();
     let mut output = Output::create(out, columns, None).unwrap();
     let mut first = 0;
-    while let Some(block) = blocks.next().unwrap() {
+    while let Some(block) = blocks.next_block().unwrap() {
         let part = |c: &Column| Column::numbers(c.name.clone(), c.values[first..first + block.rows()].to_vec());
         output.write(&block, &more.iter().map(part).collect::<Vec<_>>(), &()).unwrap();
         first += block.rows();
@@ -112,7 +112,7 @@ fn reading_goes_on_after_any_block() {
         let all = cells(blocks(&path, 2));
         let mut first = blocks(&path, 2);
         let mut seen = 0;
-        while let Some(block) = first.next().unwrap() {
+        while let Some(block) = first.next_block().unwrap() {
             seen += block.rows();
             let mut rest = blocks(&path, 2);
             rest.resume(first.position()).unwrap();
@@ -129,7 +129,7 @@ fn columns_that_are_not_asked_for_stay_empty() {
         let mut some = blocks(&path, 3);
         some.keep(&[1]);
         let mut values = Column::named(whole.columns[1].name.clone());
-        while let Some(block) = some.next().unwrap() {
+        while let Some(block) = some.next_block().unwrap() {
             assert!(block.columns[0].values.is_empty(), "{}", path.display());
             (0..block.rows()).for_each(|row| values.push_text(&block.columns[1].text(row)));
         }

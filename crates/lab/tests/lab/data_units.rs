@@ -241,18 +241,18 @@ fn rows_that_miss_a_number_are_left_out_where_that_is_wanted() {
     std::fs::write(&path, "id,x\na,1\nb,\nc,NA\nd,2.5\ne,nan\n").unwrap();
     let open = || PointBlocks::open(&path, &form, &TableOptions::default(), Missing::Skipped).unwrap();
     let mut blocks = open();
-    let block = blocks.next().unwrap().unwrap();
+    let block = blocks.next_block().unwrap().unwrap();
     assert_eq!((block.points.as_slice(), block.seen.rows, block.seen.points), (&[1.0, 2.5][..], 5, 2));
     let column = block.column("score", vec![-1.0, -2.0]);
     assert_eq!((0..5).map(|row| column.text(row)).collect::<Vec<_>>(), ["-1", "", "", "-2", ""]);
-    assert!(blocks.next().unwrap().is_none() && blocks.doubts().unwrap().is_empty());
+    assert!(blocks.next_block().unwrap().is_none() && blocks.doubts().unwrap().is_empty());
     assert!(Dataset::read_as(&path, &form, &TableOptions::default()).unwrap_err().to_string().contains("line 3"));
     // Words are not missing numbers.
     std::fs::write(&path, "id,x\na,1\nb,east\n").unwrap();
-    let error = open().next().map(drop).unwrap_err().to_string();
+    let error = open().next_block().map(drop).unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("`east` is not a number"), "{error}");
     std::fs::write(&path, "id,x\n1,\n2,NA\n").unwrap();
     let mut blocks = open();
-    while blocks.next().unwrap().is_some() {}
+    while blocks.next_block().unwrap().is_some() {}
     assert!(blocks.doubts().unwrap_err().to_string().contains("all 2 rows have missing values"));
 }

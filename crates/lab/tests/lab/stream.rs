@@ -92,7 +92,7 @@ fn scores_by_blocks_are_those_of_all_rows() {
     let input = Input::File(scratch.path("in.parquet"));
     let out = scratch.path("out.npy");
     let scored = Scoring { level: true, ..scoring(&model, &form, &input, &out) }.perform(&Context::bare()).unwrap();
-    assert_eq!((scored.rows as usize, scored.missing), (2 * ROWS + 100, 131));
+    assert_eq!((scored.rows as usize, scored.missing), (2 * ROWS + 100, 132));
     let (before, after) = (read(input.path()), read(&out));
     let complete: Vec<usize> = (0..before.rows()).filter(|row| before.columns[1].values[*row].is_finite()).collect();
     let pick = |c: usize| complete.iter().map(|row| before.columns[c].values[*row]).collect();
@@ -120,7 +120,8 @@ fn interruptions_change_no_byte_of_any_format() {
             if from == "in.csv.gz" && to != "csv" {
                 continue;
             }
-            let (whole, parts) = (scratch.path(&format!("whole.{to}")), scratch.path(&format!("parts.{to}")));
+            let (whole, parts) =
+                (scratch.path(&format!("whole-{from}.{to}")), scratch.path(&format!("parts-{from}.{to}")));
             let uninterrupted = scoring(&model, &form, &input, &whole).perform(&Context::bare()).unwrap();
             let (mut at, mut times) = (1, 0);
             let resumed = loop {
@@ -194,7 +195,7 @@ fn an_evaluation_by_blocks_is_that_of_all_rows() {
         save_every: Duration::ZERO,
     };
     let stop = Stop::default();
-    let watch = Impatient { stop: stop.clone(), at: AtomicU64::new(1) };
+    let watch = Impatient { stop: stop.clone(), at: AtomicU64::new(ROWS as u64) };
     assert!(matches!(judging.perform(&Context::watched(&watch, stop)), Err(Broken::Work(Error::Interrupted))));
     assert!(journal.exists());
     let judged = judging.perform(&Context::bare()).unwrap();
