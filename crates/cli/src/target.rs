@@ -4,6 +4,7 @@ use crate::Failure;
 use minvel::{Error, file};
 use minvel_lab::stream::Broken;
 use minvel_lab::table::{STANDARD, check_name};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -76,6 +77,12 @@ impl Resumption {
 impl From<Broken> for Failure {
     fn from(broken: Broken) -> Self {
         match broken {
+            // whoever listened has heard enough, as in crate::out
+            Broken::Work(Error::File { path, source, .. })
+                if path == Path::new(STANDARD) && source.kind() == ErrorKind::BrokenPipe =>
+            {
+                std::process::exit(0)
+            }
             Broken::Input(why) => Failure::of_input(why),
             Broken::Work(why) => Failure::of_work(why),
         }

@@ -5,7 +5,7 @@
 //! that length and to make the next block.
 //! **Conventions.** The journal of `NAME` is a partial file of `NAME.journal` that never takes its name: a line of JSON that says
 //! what is made ([`Head`]), then lines of where it stands ([`Entry`]); a last line without end was being written when the program was
-//! killed, and is ignored. **Checked by** tests/lab/data_stream.rs, crates/cli/tests/interruptions/streams.rs.
+//! killed, and is ignored. **Checked by** tests/lab/stream.rs, crates/cli/tests/interruptions/streams.rs.
 
 use super::columns::{CellKind, Column, Table};
 use super::input::STANDARD;

@@ -3,7 +3,7 @@
 //! **Statement.** The pages of a block are made as a small file of their own, whose table of contents is kept. At the end the
 //! tables of contents, with offsets moved to where the pages lie, become the one of the whole file. So nothing but the tables
 //! of contents is needed to go on after an interruption.
-//! **Checked by** tests/lab/data_stream.rs.
+//! **Checked by** tests/lab/data_blocks.rs.
 
 use crate::table::columns::{CellKind, Column};
 use base64::Engine;
