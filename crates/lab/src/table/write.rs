@@ -119,6 +119,7 @@ impl Encoder {
     }
 
     /// One that goes on after some blocks.
+    #[cfg_attr(not(feature = "parquet"), allow(unused_variables))]
     pub fn resumed(
         path: &Path,
         columns: Vec<(String, CellKind)>,
