@@ -6,16 +6,19 @@ use crate::source::Source;
 use clap::Args;
 use minvel::fit::{Evaluation, LEAST_TESTED};
 use minvel::train::Context;
-use minvel_lab::catalogue::locate;
+use minvel::{Error, file};
+use minvel_lab::catalogue::{locate, sha256};
 use minvel_lab::fitting::RunFolder;
-use minvel_lab::table::Dataset;
+use minvel_lab::stream::Judging;
+use minvel_lab::table::Input;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Score new rows under a fitted density and under baselines: a uniform density, a kernel density and a mixture.
 ///
 /// Also tests whether the rows could come from the model, by a kernel Stein test. Use rows that the model was not fitted
-/// to: scores of training rows are too optimistic.
+/// to: scores of training rows are too optimistic. Files of any length are read in little memory; the Stein test takes 1000
+/// of the rows, chosen at random.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -30,6 +33,12 @@ pub struct Arguments {
     data: String,
     #[command(flatten)]
     source: Source,
+    /// Keep the sums in this file while at work, and continue from it if it is there; it is removed at the end.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// Seconds between two writes of the journal.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
+    save_every: f64,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -39,35 +48,49 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (begun, bars) = (Instant::now(), Bars::new("evaluate"));
     let context = Context::watched(&bars, crate::stop::on_signal());
-    let (model, coordinates) = RunFolder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
+    let folder = RunFolder(arguments.folder.clone());
+    let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
     let input = locate(&arguments.data).map_err(Failure::Input)?;
-    let (coordinates, options) =
-        (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let read = || Dataset::read_as(&input, &coordinates, &options);
-    let data = context.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
-    data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
-    let evaluation = Evaluation::of(&model, &data.points, model.settings().seed, &context);
+    if let Some(journal) = &arguments.journal {
+        if input == Input::Standard {
+            return Err(Failure::Input(Error::config("--journal needs a file: standard input cannot be read again")));
+        }
+        file::check_place(journal).map_err(Failure::Input)?;
+        crate::stop::advise("interrupted; resume with the same command");
+    }
+    let judging = Judging {
+        model: &model,
+        model_sha256: &sha256(&folder.model()).map_err(Failure::Input)?,
+        coordinates: &arguments.source.rename(&coordinates).map_err(Failure::Input)?,
+        input: &input,
+        options: &arguments.source.options(),
+        journal: arguments.journal.as_deref(),
+        save_every: Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX),
+    };
+    let judged = judging.perform(&context)?;
     bars.finish();
-    let evaluation = evaluation.map_err(Failure::of_work)?;
-    let known = model.share_known(&data.points);
+    judged.doubts.iter().for_each(|doubt| note!("warning: {doubt}"));
+    let evaluation = &judged.evaluation;
     if arguments.json {
-        let mut all = serde_json::to_value(&evaluation).expect("an evaluation is plain data");
+        let mut all = serde_json::to_value(evaluation).expect("an evaluation is plain data");
         all["log_z"] = serde_json::to_value(model.log_z().value).expect("an estimate is plain data");
-        all["rows"] = data.rows().into();
-        all["distinct_rows"] = data.distinct_rows().into();
-        all["leaked_share"] = known.into();
+        all["rows"] = judged.rows.into();
+        all["distinct_rows"] = judged.distinct.count().into();
+        all["distinct_rows_exact"] = judged.distinct.is_exact().into();
+        all["leaked_share"] = judged.known.into();
         all["seconds"] = begun.elapsed().as_secs_f64().into();
         say!("{all}");
         return Ok(());
     }
+    let about = if judged.distinct.is_exact() { "" } else { "about " };
     say!(
-        "{} rows ({} distinct), {:.1} % of them in the training data",
-        data.rows(),
-        data.distinct_rows(),
-        100.0 * known
+        "{} rows ({about}{} distinct), {:.1} % of them in the training data",
+        judged.rows,
+        judged.distinct.count(),
+        100.0 * judged.known
     );
-    crate::out::put(format_args!("\n{}", scores("NLL (nats, lower is better)", &evaluation)));
-    say!("\nlog Z {}; {}", model.log_z().value, stein(&evaluation));
+    crate::out::put(format_args!("\n{}", scores("NLL (nats, lower is better)", evaluation)));
+    say!("\nlog Z {}; {}", model.log_z().value, stein(evaluation));
     Ok(())
 }
 
@@ -76,7 +99,13 @@ pub fn stein(evaluation: &Evaluation) -> String {
     let fitness = evaluation.goodness;
     match fitness.p_value.is_nan() {
         true => format!("no Stein test: {} rows, at least {LEAST_TESTED} needed", evaluation.test_rows),
-        false => format!("Stein test on {} rows: p = {:.3}", fitness.points, fitness.p_value),
+        false => {
+            let all = match evaluation.test_rows {
+                rows if rows > fitness.points => format!(" of {rows}"),
+                _ => String::new(),
+            };
+            format!("Stein test on {}{all} rows: p = {:.3}", fitness.points, fitness.p_value)
+        }
     }
 }
 

@@ -209,6 +209,15 @@ impl Observer for Bars {
         *stage = Some(Stage { name, unit, bar, begun: now, before: 0, told: now });
     }
 
+    fn expect(&self, total: u64) {
+        if let Some(stage) = self.stage().as_ref().filter(|_| total > 0) {
+            if stage.bar.length().unwrap_or(0) == 0 {
+                stage.bar.set_style(style(&stage.unit, stage.before, true));
+            }
+            stage.bar.set_length(total);
+        }
+    }
+
     fn resumed(&self, done: u64) {
         if let Some(stage) = self.stage().as_mut() {
             (stage.before, stage.begun) = (done, Instant::now());

@@ -3,12 +3,13 @@
 use crate::Failure;
 use crate::model::{Album, Kind, Place};
 use crate::progress::Bars;
-use crate::target::Target;
+use crate::target::{Resumption, Target};
 use clap::Args;
 use minvel::Error;
 use minvel::train::Context;
+use minvel_lab::catalogue::sha256;
 use minvel_lab::fitting::RunFolder;
-use minvel_lab::table::encode_table;
+use minvel_lab::stream::Drawing;
 use std::path::PathBuf;
 
 /// Sample from a model: points from a fitted density, or images from a trained auto-encoder.
@@ -43,6 +44,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
+    resumption: Resumption,
+    #[command(flatten)]
     place: Place,
     /// Print one JSON object instead of text.
     #[arg(long)]
@@ -69,12 +72,19 @@ fn points(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
     let bars = Bars::new("sample");
     let context = Context::watched(&bars, crate::stop::on_signal());
     let number = arguments.number.unwrap_or(1000);
-    let draw = || model.sample(number, arguments.seed.unwrap_or(1), &context);
-    let drawn = context.stage("sampling", model.rows_of_draws(number), "proposals", draw).map_err(Failure::of_work)?;
-    let columns = coordinates.table(&drawn.points).map_err(Failure::Input)?;
-    let bytes = context.stage("writing", 0, "rows", || encode_table(out, &columns)).map_err(Failure::of_work)?;
+    let drawing = Drawing {
+        model: &model,
+        model_sha256: &sha256(&folder.model()).map_err(Failure::Input)?,
+        coordinates: &coordinates,
+        number,
+        seed: arguments.seed.unwrap_or(1),
+        out,
+        resume: arguments.resumption.resume,
+        save_every: arguments.resumption.save_every(),
+    };
+    Resumption::advise(!target.is_standard());
+    let drawn = drawing.perform(&context)?;
     bars.finish();
-    target.put(&bytes)?;
     match arguments.json {
         true => {
             let all = serde_json::json!({
@@ -95,6 +105,9 @@ fn points(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
 
 fn images(arguments: &Arguments) -> Result<(), Failure> {
     let out = arguments.out.as_deref();
+    if arguments.resumption.resume {
+        return Err(Failure::Input(Error::config("--resume is for points of a fitted density, not for images")));
+    }
     let number = arguments.number.unwrap_or(64);
     if number == 0 {
         return Err(Failure::Input(Error::config("-n must be at least 1")));

@@ -3,14 +3,14 @@
 use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
-use crate::target::Target;
+use crate::target::{Resumption, Target};
 use clap::Args;
-use minvel::estimate::Estimate;
 use minvel::fit::Levels;
 use minvel::train::Context;
-use minvel_lab::catalogue::locate;
+use minvel_lab::catalogue::{locate, sha256};
 use minvel_lab::fitting::RunFolder;
-use minvel_lab::table::{Dataset, encode_appended};
+use minvel_lab::stream::{Scored, Scoring};
+use minvel_lab::table::Input;
 use std::path::PathBuf;
 
 /// Score each row of a file: add the columns `log_density` and `energy`.
@@ -19,12 +19,16 @@ use std::path::PathBuf;
 /// densities are in nats, with respect to the volume of the manifold in radians (angles) or in the units of the data
 /// (vectors); for axes, with respect to half of the circle or sphere. Rows with missing values (empty, NA, NaN) are kept,
 /// with empty scores.
+///
+/// Files of any length are scored in little memory, a block of rows after another. After an interruption, the same command
+/// with --resume continues, and ends with the same bytes.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   minvel score quakes places.csv --out scored.csv           all columns, log_density and energy
   minvel score quakes places.csv --level --out scored.csv   also highest-density levels
   minvel score quakes orte.csv --columns Breite,Länge --out scored.csv    other column names
+  minvel score quakes all.parquet --out scored.parquet --resume   continue after an interruption
   zcat new.csv.gz | minvel score quakes - --out -           in a pipe")]
 pub struct Arguments {
     /// Folder of the fit.
@@ -41,6 +45,8 @@ pub struct Arguments {
     /// tails; rows with a level above 0.9 are outside the 90 % region), estimated from 10 000 samples of the model.
     #[arg(long)]
     level: bool,
+    #[command(flatten)]
+    resumption: Resumption,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -50,41 +56,40 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bars = Bars::new("score");
     let context = Context::watched(&bars, crate::stop::on_signal());
+    let out = &arguments.target.out;
     arguments.target.check(arguments.json).map_err(Failure::Input)?;
-    let (model, coordinates) = RunFolder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
+    let folder = RunFolder(arguments.folder.clone());
+    let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
     let input = locate(&arguments.data).map_err(Failure::Input)?;
-    let (coordinates, options) =
-        (arguments.source.rename(&coordinates).map_err(Failure::Input)?, arguments.source.options());
-    let read = || Dataset::read_complete(&input, &coordinates, &options);
-    let complete = context.stage("reading", 0, "rows", read).map_err(Failure::of_input)?;
-    let data = &complete.data;
-    data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
-    let energy = || model.energy(&data.points, &context);
-    let energy = context.stage("scoring", data.rows(), "rows", energy).map_err(Failure::of_work)?;
-    let log_density = model.log_density_of_energy(&energy);
-    let mean = Estimate::of(log_density.iter().copied());
-    let mut more = vec![complete.column("log_density", &log_density), complete.column("energy", &energy)];
-    if arguments.level {
-        let levels = || Levels::of(&model, model.settings().seed + 4, &context);
-        let levels = context.stage("levels", Levels::DRAWS, "draws", levels).map_err(Failure::of_work)?;
-        more.push(complete.column("level", &log_density.iter().map(|l| levels.at(*l)).collect::<Vec<f64>>()));
-    }
-    let write = || encode_appended(&input, &options, &arguments.target.out, &more);
-    let bytes = context.stage("writing", 0, "rows", write).map_err(Failure::of_work)?;
+    let scoring = Scoring {
+        model: &model,
+        model_sha256: &sha256(&folder.model()).map_err(Failure::Input)?,
+        coordinates: &arguments.source.rename(&coordinates).map_err(Failure::Input)?,
+        input: &input,
+        options: &arguments.source.options(),
+        level: arguments.level,
+        out,
+        resume: arguments.resumption.resume,
+        save_every: arguments.resumption.save_every(),
+    };
+    Resumption::advise(input != Input::Standard && !arguments.target.is_standard());
+    let scored = scoring.perform(&context)?;
     bars.finish();
-    arguments.target.put(&bytes)?;
-    let missing = complete.total - data.rows();
+    scored.doubts.iter().for_each(|doubt| note!("warning: {doubt}"));
+    let Scored { rows, missing, log_density, resumed, .. } = scored;
     if arguments.json {
         let all = serde_json::json!({
-            "rows": complete.total, "missing": missing, "log_density": mean, "log_z": model.log_z().value,
-            "out": arguments.target.out,
+            "rows": rows, "missing": missing, "log_density": log_density, "log_z": model.log_z().value, "out": out,
         });
         say!("{all}");
         return Ok(());
     }
-    let mut text = format!("{} rows, mean log density {mean} nats, log Z {}", complete.total, model.log_z().value);
+    let mut text = format!("{rows} rows, mean log density {log_density} nats, log Z {}", model.log_z().value);
     if missing > 0 {
         text += &format!("; {missing} rows with missing values not scored");
+    }
+    if resumed > 0 {
+        text += &format!("; resumed after {resumed} rows");
     }
     if arguments.level {
         text += &format!("; levels from {} samples of the model", Levels::DRAWS);

@@ -10,7 +10,12 @@ use std::path::Path;
 
 /// What gzip holds: no more of it than memory allows.
 pub(crate) fn unpacked<R: BufRead>(bytes: R) -> impl BufRead {
-    Bounded::new(BufReader::with_capacity(1 << 16, flate2::bufread::MultiGzDecoder::new(bytes)))
+    Bounded::new(unzipped(bytes))
+}
+
+/// What gzip holds, of any length: for those who do not keep it.
+pub(crate) fn unzipped<R: BufRead>(bytes: R) -> impl BufRead {
+    BufReader::with_capacity(1 << 16, flate2::bufread::MultiGzDecoder::new(bytes))
 }
 
 /// An error of reading: of the contents if a decoder complains, else of the file.
@@ -24,6 +29,20 @@ pub(crate) fn unreadable(path: &Path, error: io::Error) -> Error {
             Error::content(path, format!("is damaged or truncated ({error}): fetch or write it again"))
         }
         _ => Error::file(path, "read", error),
+    }
+}
+
+/// A reader that counts what passes.
+pub(crate) struct Counted<R> {
+    pub inner: R,
+    pub count: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(out)?;
+        self.count += count as u64;
+        Ok(count)
     }
 }
 

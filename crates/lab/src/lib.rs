@@ -3,7 +3,7 @@
 //! The library [`minvel`] has the theory: manifolds, energies, flows, objectives, samplers, densities. Here are the doors to
 //! the world, from the bottom to the top: files of numbers ([`table`]), known data sets ([`catalogue`]), pictures ([`image`]),
 //! figures ([`plot`]), reports ([`report`]), Fréchet distances ([`fid`]), the harness of experiments ([`experiment`]), fits as
-//! runs in folders ([`fitting`]), the experiments of the [`paper`], surveys of fits ([`survey`]), and their [`index`].
+//! runs in folders ([`fitting`]), tables of any length as a [`stream`], the experiments of the [`paper`], surveys of fits ([`survey`]), and their [`index`].
 //!
 //! Settings are data, and unknown ones are refused where they are set:
 //!
@@ -30,5 +30,6 @@ pub mod index;
 pub mod paper;
 pub mod plot;
 pub mod report;
+pub mod stream;
 pub mod survey;
 pub mod table;

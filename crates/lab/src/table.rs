@@ -19,6 +19,7 @@
 //! # Ok::<(), minvel::Error>(())
 //! ```
 
+mod blocks;
 mod codes;
 mod columns;
 mod coordinates;
@@ -28,16 +29,22 @@ mod input;
 mod layout;
 mod npy;
 pub mod npz;
+mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod passes;
+mod points;
 mod text;
 mod write;
 
+pub use blocks::{Blocks, Extent, Position, ROWS};
 pub use codes::{code_columns, code_table, read_codes};
-pub use columns::{Column, Table, TableOptions};
+pub use columns::{CellKind, Column, Table, TableOptions};
 pub use coordinates::Coordinates;
 pub(crate) use coordinates::{Factor, is_numbered};
-pub use dataset::{Complete, Dataset, LEAST_ROWS, Provenance, Request};
-pub use input::{Input, STANDARD};
+pub use dataset::{Dataset, LEAST_ROWS, Provenance, Request};
+pub use input::{Fingerprint, Input, STANDARD};
 pub use layout::{Layout, Units};
-pub use write::{append_columns, check_name, encode_appended, encode_table, write_table};
+pub use output::Output;
+pub use points::{Missing, PointBlock, PointBlocks, Seen};
+pub use write::{appended_names, check_name, encode_table, write_table};

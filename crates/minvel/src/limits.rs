@@ -186,6 +186,11 @@ impl Meter {
         Meter { used: 0, limit: Limits::current().bytes }
     }
 
+    /// Bytes counted so far.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
     /// Counts bytes; an error beyond the limit.
     pub fn take(&mut self, bytes: u64) -> Result<(), TooLarge> {
         self.used = self.used.saturating_add(bytes);

@@ -13,6 +13,18 @@ pub fn substream(stream: u32, k: u32) -> u32 {
     1 << 30 | (x ^ x >> 16) >> 2
 }
 
+/// The seed of part k of a draw that was given `seed`: that seed itself for the first part, 0 (SplitMix64).
+pub fn subseed(seed: u64, k: u64) -> u64 {
+    if k == 0 {
+        return seed;
+    }
+    let mut x = seed.wrapping_add(k.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9), (27, 0x94D0_49BB_1331_11EB)] {
+        x = (x ^ x >> shift).wrapping_mul(factor);
+    }
+    x ^ x >> 31
+}
+
 /// A stream for a name (FNV-1a, folded to 31 bits).
 pub fn named(name: &str) -> u32 {
     let hash = name.bytes().fold(0x811C_9DC5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

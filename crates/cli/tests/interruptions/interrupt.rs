@@ -159,10 +159,14 @@ fn an_interrupted_score_or_sample_leaves_nothing_half_written() {
         let output = child.wait_with_output().unwrap();
         let (taken, allowed) = (begun.elapsed(), limit(&folder));
         assert_eq!(output.status.code(), Some(130), "{command:?}: {}", error(&output));
-        assert!(error(&output).contains("interrupted; nothing was written"), "{}", error(&output));
+        let advice = if command[0] == "evaluate" { "nothing was written" } else { "the same command and --resume" };
+        assert!(error(&output).contains("interrupted; ") && error(&output).contains(advice), "{}", error(&output));
         assert!(taken < allowed, "{command:?}: {taken:?}");
     }
-    assert_eq!(folder.list("."), ["angles.csv", "fit", "many.csv"]);
+    // what can be resumed is hidden, and named so that nobody takes it for a table
+    let (hidden, shown): (Vec<String>, Vec<String>) = folder.list(".").into_iter().partition(|n| n.starts_with('.'));
+    assert_eq!(shown, ["angles.csv", "fit", "many.csv"]);
+    assert!(hidden.iter().all(|name| name.ends_with(".partial")), "{hidden:?}");
 }
 
 /// The first signal leaves work 0.7 s to stop at a safe place, which a read from standard input never reaches; the second ends

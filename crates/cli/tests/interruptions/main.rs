@@ -6,3 +6,4 @@ mod support;
 mod fit_resume;
 mod interrupt;
 mod resume;
+mod streams;

@@ -44,7 +44,7 @@ pub fn code_table(latent: &dyn Manifold, codes: &[f32]) -> Vec<Column> {
 pub fn read_codes(path: &Path, latent: &dyn Manifold) -> Result<Vec<f32>, Error> {
     let table = Table::read(path, &TableOptions::default())?;
     let chosen = chosen(&table, latent)?;
-    check_cells(&table, &chosen)?;
+    check_cells(&table, &chosen, None)?;
     let mut codes = Vec::with_capacity(table.rows() * chosen.len());
     for row in 0..table.rows() {
         let point: Vec<f64> = chosen.iter().map(|&c| table.columns[c].values[row]).collect();

@@ -1,12 +1,8 @@
 //! What a file holds: named columns of numbers and text.
-//!
-//! The format is told by the first bytes, not by the name: Parquet, NPY, NPZ, gzip of text or NPY, else text.
 
-use super::{Input, npy, text};
-use crate::bytes::{Hashing, unpacked, unreadable};
+use super::{Blocks, Input};
 use minvel::Error;
-use minvel::limits::{Bounded, Meter};
-use std::io::{self, BufRead};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The most columns a table may have.
@@ -21,6 +17,20 @@ pub struct TableOptions {
     pub header: Option<bool>,
     /// Which array of an NPZ file.
     pub array: Option<String>,
+}
+
+/// What the cells of a column are, where that is known before they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CellKind {
+    /// Numbers, or nothing.
+    Number,
+    /// Whole numbers of 64 bits, or nothing.
+    Integer,
+    /// Whole numbers of 64 bits without sign, or nothing.
+    Unsigned,
+    /// Anything.
+    Text,
 }
 
 /// A column: a number for each row, and the text of those cells that hold no finite number.
@@ -68,11 +78,37 @@ impl Column {
         self.values.push(f64::NAN);
     }
 
+    /// Some of its rows.
+    pub(super) fn slice(&self, rows: std::ops::Range<usize>) -> Column {
+        let at = |row: usize| self.odd.partition_point(|(odd, _)| *odd < row);
+        let odd = &self.odd[at(rows.start)..at(rows.end)];
+        let odd = odd.iter().map(|(row, text)| (row - rows.start, text.clone())).collect();
+        Column { name: self.name.clone(), values: self.values[rows].to_vec(), odd }
+    }
+
+    /// Adds the rows of another.
+    pub(super) fn append(&mut self, other: Column) {
+        let rows = self.values.len();
+        self.odd.extend(other.odd.into_iter().map(|(row, text)| (rows + row, text)));
+        self.values.extend(other.values);
+    }
+
+    /// Memory of its cells.
+    pub(super) fn memory(&self) -> u64 {
+        8 * self.values.len() as u64 + self.odd.iter().map(|(_, text)| 48 + text.len() as u64).sum::<u64>()
+    }
+
     /// Memory of the last cell.
     pub(super) fn last_cell(&self) -> u64 {
         let odd = self.odd.last().filter(|(row, _)| row + 1 == self.values.len());
         // a number; of an odd cell also its row, its text and what the allocator adds
         8 + odd.map_or(0, |(_, text)| 48 + text.len() as u64)
+    }
+
+    /// Numbers, if every cell is one, or empty, or not finite; else text.
+    pub fn kind(&self) -> CellKind {
+        let number = |(_, text): &(usize, String)| text.is_empty() || text.parse().is_ok_and(|v: f64| !v.is_finite());
+        if self.odd.iter().all(number) { CellKind::Number } else { CellKind::Text }
     }
 
     /// Whether most cells hold numbers.
@@ -100,16 +136,22 @@ fn is_missing(cell: &str) -> bool {
     cell.is_empty() || ["na", "n/a", "nan", "null", "none"].iter().any(|word| cell.eq_ignore_ascii_case(word))
 }
 
-/// The contents of a file of rows and columns.
-#[derive(Clone, Debug, PartialEq)]
+/// Rows and columns of a file: all of them, or a block of a [`Blocks`].
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// Which file.
     pub path: PathBuf,
-    /// Its columns, all of one length.
+    /// Its columns, all of one length; those that were not asked for are empty.
     pub columns: Vec<Column>,
+    /// Rows of the file before the first of these.
+    pub first: usize,
+    /// Whether these are all rows of the file.
+    pub whole: bool,
     /// The line each row begins on, from 1; empty for formats without lines.
     pub lines: Vec<usize>,
-    /// SHA-256 of the file's bytes, in hexadecimal.
+    /// The text of each row as it stands in the file, if that was asked for.
+    pub records: Vec<String>,
+    /// SHA-256 of the file's bytes, in hexadecimal; of a block empty.
     pub sha256: String,
     /// What separates the fields of a text file.
     pub delimiter: Option<char>,
@@ -120,34 +162,26 @@ pub struct Table {
 impl Table {
     /// Reads a file.
     pub fn read(input: impl Into<Input>, options: &TableOptions) -> Result<Table, Error> {
-        let input = input.into();
-        let path = input.path();
-        let mut bytes = Hashing::new(Bounded::new(input.open()?));
-        let magic = peek(&mut bytes, path)?;
-        let table = match magic.as_slice() {
-            [b'P', b'A', b'R', b'1', ..] => read_parquet(input.on_disk()?)?,
-            [b'P', b'K', 3 | 5, 4 | 6, ..] => npy::read_npz(input.on_disk()?, options.array.as_deref())?,
-            [0x1f, 0x8b, ..] => {
-                let mut inside = unpacked(&mut bytes);
-                let magic = peek(&mut inside, path)?;
-                stream(path, &mut inside, &magic, options)?
-            }
-            _ => stream(path, &mut bytes, &magic, options)?,
-        };
-        io::copy(&mut bytes, &mut io::sink()).map_err(|e| unreadable(path, e))?;
-        Ok(Table { sha256: bytes.finish(), ..table })
+        Blocks::whole(input, options)
+    }
+
+    /// The same without its rows.
+    pub(super) fn without_rows(mut self) -> Table {
+        self.columns.iter_mut().for_each(|column| (column.values, column.odd) = (vec![], vec![]));
+        (self.lines, self.records) = (vec![], vec![]);
+        self
     }
 
     /// How many rows there are.
     pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |c| c.values.len())
+        self.columns.iter().map(|c| c.values.len()).max().unwrap_or(0)
     }
 
     /// Where a row stands: `line 17`, or `row 17` in formats without lines.
     pub fn place(&self, row: usize) -> String {
         match self.lines.get(row) {
             Some(line) => format!("line {line}"),
-            None => format!("row {}", row + 1),
+            None => format!("row {}", self.first + row + 1),
         }
     }
 
@@ -167,23 +201,13 @@ impl Table {
         }
     }
 
-    /// The rows in which no number of these columns is missing, and the table of them.
-    pub(super) fn complete(&self, of: &[usize]) -> (Vec<usize>, Table) {
-        let mut whole = vec![true; self.rows()];
-        for (row, _) in of.iter().flat_map(|&c| &self.columns[c].odd).filter(|(_, text)| is_missing(text)) {
-            whole[*row] = false;
-        }
-        let rows: Vec<usize> = (0..self.rows()).filter(|row| whole[*row]).collect();
-        let pick = |column: &Column| {
-            let mut few = Column::named(column.name.clone());
-            rows.iter().for_each(|&row| few.push_number(column.values[row], || column.text(row)));
-            few
-        };
-        let columns = self.columns.iter().map(pick).collect();
-        let lines = rows.iter().filter_map(|&row| self.lines.get(row).copied()).collect();
-        let rest = (self.path.clone(), self.sha256.clone());
-        let table = Table { path: rest.0, columns, lines, sha256: rest.1, ..*self };
-        (rows, table)
+    /// The rows in which no number of these columns is missing; `None` if that is so in all of them.
+    pub(super) fn complete(&self, of: &[usize]) -> Option<Vec<usize>> {
+        let missing = || of.iter().flat_map(|&c| &self.columns[c].odd).filter(|(_, text)| is_missing(text));
+        missing().next()?;
+        let mut complete = vec![true; self.rows()];
+        missing().for_each(|(row, _)| complete[*row] = false);
+        Some((0..self.rows()).filter(|row| complete[*row]).collect())
     }
 
     /// The index of a column given by its name, or by its number from 1.
@@ -223,37 +247,7 @@ impl Table {
     }
 }
 
-/// Text or NPY, from a stream.
-fn stream(path: &Path, bytes: &mut dyn BufRead, magic: &[u8], options: &TableOptions) -> Result<Table, Error> {
-    match magic {
-        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
-            let columns = npy::read(bytes, "", &mut Meter::new()).map_err(|why| why.of(path))?;
-            Ok(plain(path, columns))
-        }
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-            Err(Error::content(path, "is text in UTF-16: save it as UTF-8, which most programs call plain CSV"))
-        }
-        _ => text::read(path, bytes, options),
-    }
-}
-
-/// A table without lines; its hash comes later.
+/// A table without lines.
 pub(super) fn plain(path: &Path, columns: Vec<Column>) -> Table {
-    Table { path: path.to_path_buf(), columns, lines: vec![], sha256: String::new(), delimiter: None, decimal: '.' }
-}
-
-#[cfg(feature = "parquet")]
-fn read_parquet(path: &Path) -> Result<Table, Error> {
-    super::parquet::read(path)
-}
-
-#[cfg(not(feature = "parquet"))]
-fn read_parquet(path: &Path) -> Result<Table, Error> {
-    Err(Error::content(path, "is a Parquet file, which this build of minvel does not read (feature `parquet`)"))
-}
-
-/// The first bytes, left where they are; fewer than 8 only at the end or where the system gives no more.
-fn peek(bytes: &mut impl BufRead, path: &Path) -> Result<Vec<u8>, Error> {
-    let start = bytes.fill_buf().map_err(|e| unreadable(path, e))?;
-    Ok(start[..start.len().min(8)].to_vec())
+    Table { path: path.to_path_buf(), columns, decimal: '.', ..Table::default() }
 }

@@ -142,7 +142,7 @@ impl Coordinates {
 
     /// The points of a table of the same form, by the names (or numbers) of the columns; no row may be bad.
     pub fn points(&self, table: &Table) -> Result<Vec<f64>, Error> {
-        Ok(self.points_of(table, &self.find_in(table)?)?.points)
+        Ok(self.points_of(table, &self.find_in(table)?, None)?.points)
     }
 
     /// Which columns of a table they are: by name or number; a model of a file without names also finds the names that
@@ -159,14 +159,15 @@ impl Coordinates {
         written.or_else(|_| find(&self.columns))
     }
 
-    /// The points of chosen columns.
-    pub(super) fn points_of(&self, table: &Table, chosen: &[usize]) -> Result<Points, Error> {
+    /// The points of chosen columns, in some rows if these are given.
+    pub(super) fn points_of(&self, table: &Table, chosen: &[usize], rows: Option<&[usize]>) -> Result<Points, Error> {
         let (parts, manifold) = (self.parts()?, self.manifold()?);
-        check_cells(table, chosen)?;
+        check_cells(table, chosen, rows)?;
         let columns: Vec<&Column> = chosen.iter().map(|&c| &table.columns[c]).collect();
-        let mut points = Vec::with_capacity(table.rows() * manifold.ambient());
+        let count = rows.map_or(table.rows(), <[usize]>::len);
+        let mut points = Vec::with_capacity(count * manifold.ambient());
         let (mut cells, mut off) = (vec![0.0; chosen.len()], 0f64);
-        for row in 0..table.rows() {
+        for row in (0..count).map(|k| rows.map_or(k, |rows| rows[k])) {
             cells.iter_mut().zip(&columns).for_each(|(cell, column)| *cell = column.values[row]);
             let start = points.len();
             for part in &parts {

@@ -1,10 +1,12 @@
 //! Data sets: points of a manifold, and where they come from.
 
 use super::Input;
-use super::columns::{Column, Table, TableOptions};
+use super::columns::{Table, TableOptions};
 use super::coordinates::Coordinates;
 use super::guess::guess;
 use super::layout::{Layout, Units};
+use super::passes::{Survey, points, rename};
+use super::points::off_the_manifold;
 use minvel::Error;
 use minvel::fit::{Split, distinct_indices, distinct_rows};
 use minvel::manifold::Manifold;
@@ -16,7 +18,7 @@ use std::sync::Arc;
 pub const LEAST_ROWS: usize = 5;
 
 /// Lengths further than this from 1 are worth a sentence.
-const WORTH_SAYING: f64 = 1e-6;
+pub(super) const WORTH_SAYING: f64 = 1e-6;
 
 /// What the user says about a file; the rest is guessed or refused.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,34 +60,6 @@ pub struct Dataset {
     pub source: PathBuf,
     /// SHA-256 of its bytes.
     pub sha256: String,
-    /// The line of each row, from 1; empty for formats without lines.
-    pub lines: Vec<usize>,
-}
-
-/// Data of a file in which some rows miss numbers.
-#[derive(Clone, Debug)]
-pub struct Complete {
-    /// The other rows.
-    pub data: Dataset,
-    /// Which rows of the file these are.
-    pub rows: Vec<usize>,
-    /// How many rows the file has.
-    pub total: usize,
-}
-
-impl Complete {
-    /// A column for the file from values of the complete rows: empty cells elsewhere.
-    pub fn column(&self, name: &str, values: &[f64]) -> Column {
-        let mut column = Column::named(name);
-        let mut values = self.rows.iter().zip(values).peekable();
-        for row in 0..self.total {
-            match values.next_if(|(at, _)| **at == row) {
-                Some((_, value)) => column.push_number(*value, || value.to_string()),
-                None => column.push_odd(String::new()),
-            }
-        }
-        column
-    }
 }
 
 /// What a report says about a data set.
@@ -121,23 +95,26 @@ impl Provenance {
 }
 
 impl Dataset {
-    /// Reads data to fit a model to: guesses what the request leaves open, refuses what cannot be fitted.
+    /// Reads data to fit a model to: guesses what the request leaves open, refuses what cannot be fitted. Of a file of many
+    /// rows no more is held at a time than the columns that may be points, or the points.
     pub fn read(input: impl Into<Input>, request: &Request) -> Result<Dataset, Error> {
-        Dataset::of(Table::read(input, &request.options)?, request)
+        let input = input.into();
+        Dataset::of_survey(Survey::of_file(&input, request)?, request)
     }
 
     /// The data in a table, to fit a model to.
     pub fn of(mut table: Table, request: &Request) -> Result<Dataset, Error> {
-        for (name, which) in &request.names {
-            let column = table.find(which)?;
-            table.columns[column].name = name.clone();
-        }
-        let rows = table.rows();
+        rename(&mut table, request)?;
+        Dataset::of_survey(Survey::of_table(table), request)
+    }
+
+    fn of_survey(survey: Survey, request: &Request) -> Result<Dataset, Error> {
+        let (table, rows) = (&survey.table, survey.table.rows());
         if rows < LEAST_ROWS {
             let what = format!("has {rows} row{}: at least {LEAST_ROWS} are needed", if rows == 1 { "" } else { "s" });
             return Err(Error::content(&table.path, what));
         }
-        let found = guess(&table, request)?;
+        let found = guess(table, &survey.numeric, request)?;
         for &c in &found.chosen {
             let (low, high) = table.columns[c].range();
             if low == high {
@@ -149,7 +126,18 @@ impl Dataset {
                 return Err(Error::content(&table.path, what));
             }
         }
-        Dataset::assemble(table, found.coordinates, &found.chosen, found.sentences)
+        let (coordinates, chosen) = (found.coordinates, found.chosen);
+        match survey.file {
+            None => Dataset::assemble(survey.table, coordinates, &chosen, found.sentences),
+            Some(input) => {
+                let head = survey.table.without_rows();
+                let mut data = Dataset::assemble(head, coordinates, &chosen, found.sentences)?;
+                let (points, off) = points(&input, request, &data.coordinates, &chosen, rows)?;
+                data.points = points;
+                data.guesses.extend(off_the_manifold(off));
+                Ok(data)
+            }
+        }
     }
 
     /// Reads further data of a known form, as to score it: any number of rows, none of which may be bad. What is doubtful
@@ -167,24 +155,13 @@ impl Dataset {
             return Err(Error::content(&table.path, "has no rows"));
         }
         let chosen = coordinates.find_in(&table)?;
-        let doubt = coordinates.doubt(&table, &chosen)?;
+        let size = |&c: &usize| {
+            let (low, high) = table.columns[c].range();
+            low.abs().max(high.abs())
+        };
+        let largest: Vec<f64> = chosen.iter().map(size).collect();
+        let doubt = coordinates.doubt(&table, &chosen, &largest, table.rows())?;
         Dataset::assemble(table, coordinates.clone(), &chosen, doubt.into_iter().collect())
-    }
-
-    /// As [`Dataset::read_as`], without rows in which a number is missing (an empty cell, `NA`, `NaN`, …); also which rows
-    /// of the file are left, and how many the file has.
-    pub fn read_complete(
-        input: impl Into<Input>,
-        coordinates: &Coordinates,
-        options: &TableOptions,
-    ) -> Result<Complete, Error> {
-        let table = Table::read(input, options)?;
-        let (total, chosen) = (table.rows(), coordinates.find_in(&table)?);
-        let (rows, table) = table.complete(&chosen);
-        if rows.is_empty() && total > 0 {
-            return Err(Error::content(&table.path, format!("all {total} rows have missing values")));
-        }
-        Ok(Complete { data: Dataset::of_known(table, coordinates)?, rows, total })
     }
 
     fn assemble(
@@ -193,10 +170,8 @@ impl Dataset {
         chosen: &[usize],
         mut guesses: Vec<String>,
     ) -> Result<Dataset, Error> {
-        let read = coordinates.points_of(&table, chosen)?;
-        if read.off > WORTH_SAYING {
-            guesses.push(format!("points were up to {:.1e} off the manifold and were projected onto it", read.off));
-        }
+        let read = coordinates.points_of(&table, chosen, None)?;
+        guesses.extend(off_the_manifold(read.off));
         let unused = (0..table.columns.len()).filter(|c| !chosen.contains(c)).map(|c| table.short_name(c)).collect();
         Ok(Dataset {
             manifold: coordinates.manifold()?,
@@ -206,7 +181,6 @@ impl Dataset {
             unused,
             source: table.path,
             sha256: table.sha256,
-            lines: table.lines,
         })
     }
 
@@ -229,8 +203,7 @@ impl Dataset {
     /// The same without rows that repeat an earlier one.
     pub fn without_repeats(&self) -> Dataset {
         let kept = distinct_indices(&self.points, self.manifold.ambient());
-        let lines = kept.iter().filter_map(|&row| self.lines.get(row).copied()).collect();
-        Dataset { points: self.select(&kept), lines, ..self.clone() }
+        Dataset { points: self.select(&kept), ..self.clone() }
     }
 
     /// 80 % training, 10 % validation, 10 % test.

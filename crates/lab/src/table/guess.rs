@@ -31,18 +31,49 @@ pub(super) struct Guess {
     pub sentences: Vec<String>,
 }
 
-/// Everything about a table that a request leaves open.
-pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
+/// The columns that [`guess`] may look into, by the names of a table and which of its columns are numeric.
+pub(super) fn candidates(table: &Table, numeric: &[usize], request: &Request) -> Result<Vec<usize>, Error> {
+    if let Some(names) = &request.columns {
+        return names.iter().map(|name| table.find(name)).collect();
+    }
+    let chosen = |spaces: &[Space]| choose(table, request, numeric, spaces, &mut vec![]);
+    if let Some(name) = &request.manifold {
+        let name = minvel::manifold::parse(name).map_err(Error::config)?.to_string();
+        return Ok(chosen(&spaces_of(&name).map_err(Error::config)?));
+    }
+    let latlon = by_names(table, numeric, Space::Sphere(2)).filter(|(_, layout)| layout.is_angular());
+    if latlon.is_some() {
+        return Ok(chosen(&[Space::Sphere(2)]));
+    }
+    // vectors, quaternions and angles, whichever it turns out to be
+    let angles = angle_columns(table, numeric);
+    let named = [Space::Sphere(2), Space::So3].into_iter().filter_map(|space| {
+        let (columns, _) = by_names(table, numeric, space)?;
+        Some([columns, chosen(&[space])].concat())
+    });
+    let mut all: Vec<usize> = named.flatten().collect();
+    if !angles.is_empty() {
+        all.extend(chosen(&[Space::Torus(angles.len())]));
+    }
+    if numeric.len() == 3 {
+        all.extend(numeric);
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}
+
+/// Everything about a table that a request leaves open, given which of its columns are numeric.
+pub(super) fn guess(table: &Table, numeric: &[usize], request: &Request) -> Result<Guess, Error> {
     let mut sentences = vec![];
     if table.decimal == ',' {
         sentences.push("decimal comma: no number has a decimal point".to_string());
     }
-    let numeric: Vec<usize> = (0..table.columns.len()).filter(|&c| table.columns[c].is_numeric()).collect();
     let asked: Option<Vec<usize>> = match &request.columns {
         Some(names) => Some(names.iter().map(|name| table.find(name)).collect::<Result<_, _>>()?),
         None => None,
     };
-    let among = asked.as_ref().unwrap_or(&numeric);
+    let among = asked.as_deref().unwrap_or(numeric);
     if among.is_empty() {
         return Err(no_numbers(table));
     }
@@ -57,7 +88,7 @@ pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
     let spaces = spaces_of(&manifold).map_err(Error::config)?;
     let chosen = match &asked {
         Some(asked) => asked.clone(),
-        None => choose(table, request, &numeric, &spaces, &mut sentences),
+        None => choose(table, request, numeric, &spaces, &mut sentences),
     };
     let axes = axes::axial(request, &manifold, &spaces)?;
     let (manifold, spaces, request) = match &axes {
@@ -69,7 +100,7 @@ pub(super) fn guess(table: &Table, request: &Request) -> Result<Guess, Error> {
         return Err(Error::content(&table.path, what));
     }
     let parts = parts(table, &manifold, &spaces, request, &chosen)?;
-    check_cells(table, &chosen)?;
+    check_cells(table, &chosen, None)?;
     let mut angles = angles(table, &parts, &chosen);
     let periods = match angles.periods(request)? {
         None => vec![],

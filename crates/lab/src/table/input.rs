@@ -1,11 +1,15 @@
 //! Where the bytes of a table come from: a file, a file inside the program, or standard input.
 
+use crate::bytes::{Hashing, hexadecimal, unreadable};
 use minvel::limits::TooLarge;
 use minvel::{Error, Limits};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::UNIX_EPOCH;
 
 /// The name of standard input and output.
 pub const STANDARD: &str = "-";
@@ -36,19 +40,61 @@ impl Input {
         }
     }
 
-    /// Its bytes from the beginning.
-    pub(crate) fn open(&self) -> Result<Box<dyn BufRead>, Error> {
+    /// Its bytes from the beginning; standard input is kept, so that it can be opened again.
+    pub(crate) fn open(&self) -> Result<Box<dyn BufRead + Send>, Error> {
         match self {
-            Input::File(path) => {
-                let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
-                match path.is_dir() {
-                    true => Err(Error::content(path, "is a folder: give one of its files")),
-                    false => Ok(Box::new(BufReader::with_capacity(1 << 16, file))),
-                }
-            }
+            Input::File(path) => Ok(Box::new(BufReader::with_capacity(1 << 16, open(path)?))),
             Input::Embedded { bytes, .. } => Ok(Box::new(*bytes)),
             Input::Standard => Ok(Box::new(standard_input()?)),
         }
+    }
+
+    /// Its bytes from the beginning, for those who read it once.
+    pub(super) fn open_once(&self) -> Result<Box<dyn BufRead + Send>, Error> {
+        match self {
+            Input::Standard => Ok(Box::new(BufReader::with_capacity(1 << 16, io::stdin()))),
+            _ => self.open(),
+        }
+    }
+
+    /// Its bytes from one of them on.
+    pub(super) fn open_at(&self, offset: u64) -> Result<Box<dyn BufRead + Send>, Error> {
+        let failed = |e| unreadable(self.path(), e);
+        if let Input::File(path) = self {
+            let mut file = open(path)?;
+            file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+            return Ok(Box::new(BufReader::with_capacity(1 << 16, file)));
+        }
+        let mut bytes = self.open()?;
+        skip(&mut bytes, offset).map_err(failed)?;
+        Ok(bytes)
+    }
+
+    /// Which file it is: its path, its length and when it was last written, and the hash of its beginning. `None` for what
+    /// can be read only once.
+    pub fn fingerprint(&self) -> Result<Option<Fingerprint>, Error> {
+        let path = self.path();
+        if *self == Input::Standard {
+            return Ok(None);
+        }
+        let mut start = vec![];
+        self.open()?.take(START).read_to_end(&mut start).map_err(|e| unreadable(path, e))?;
+        let about = path.metadata().ok();
+        let modified = about.as_ref().and_then(|about| about.modified().ok());
+        let nanoseconds = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|age| age.as_nanos());
+        Ok(Some(Fingerprint {
+            path: path.canonicalize().unwrap_or_else(|_| path.to_path_buf()),
+            bytes: about.map_or(0, |about| about.len()),
+            modified: nanoseconds.map_or(String::new(), |time| time.to_string()),
+            start: hexadecimal(&Sha256::digest(&start)),
+        }))
+    }
+
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub(super) fn sha256(&self) -> Result<String, Error> {
+        let mut bytes = Hashing::new(self.open()?);
+        io::copy(&mut bytes, &mut io::sink()).map_err(|e| unreadable(self.path(), e))?;
+        Ok(bytes.finish())
     }
 
     /// Its path, for formats that are read from any place in a file.
@@ -63,6 +109,38 @@ impl Input {
                 Err(Error::content(Path::new(STANDARD), what))
             }
         }
+    }
+}
+
+/// Bytes of a file that its [`Fingerprint`] looks at.
+const START: u64 = 1 << 16;
+
+/// What tells a file from another, and from what it was before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// Its path from the root.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was last written, in nanoseconds.
+    pub modified: String,
+    /// SHA-256 of its beginning.
+    pub start: String,
+}
+
+fn open(path: &Path) -> Result<File, Error> {
+    let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
+    match path.is_dir() {
+        true => Err(Error::content(path, "is a folder: give one of its files")),
+        false => Ok(file),
+    }
+}
+
+/// Goes on by so many bytes, which must be there.
+pub(super) fn skip(bytes: &mut dyn Read, count: u64) -> io::Result<()> {
+    match io::copy(&mut bytes.take(count), &mut io::sink())? {
+        found if found < count => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
     }
 }
 

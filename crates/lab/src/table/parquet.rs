@@ -5,93 +5,232 @@
 //! file's own table of contents declares: a damaged page may promise billions of them in a few bytes.
 //! **Checked by** tests/lab/data_binary.rs, and by the fuzzer in `fuzz/`.
 
+mod groups;
 mod pages;
 
-use super::columns::{Column, MOST_COLUMNS, Table, plain};
+use super::blocks::Want;
+use super::columns::{CellKind, Column, MOST_COLUMNS, Table};
+pub(super) use groups::{Groups, RowGroup};
 use minvel::limits::{Meter, TooLarge};
 use minvel::{Error, Limits};
-use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
+use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
-use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnDescriptor, Type};
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescPtr};
 use std::fs::File;
-use std::panic::catch_unwind;
-use std::path::Path;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 
 /// Values read at once.
 const BATCH: usize = 8192;
 
-/// Reads a Parquet file.
-///
+/// A Parquet file, a block of rows after another.
+pub(super) struct ParquetBlocks {
+    path: PathBuf,
+    file: File,
+    reader: SerializedFileReader<File>,
+    schema: SchemaDescPtr,
+    /// The next row group.
+    group: usize,
+    /// Rows of the present group that are not read.
+    left: u64,
+    /// Its columns on their way, with the values to read at once; `None` for those that were not asked for.
+    columns: Vec<Option<(ColumnReader, usize)>>,
+}
+
+impl ParquetBlocks {
+    pub fn open(path: &Path, want: &Want) -> Result<Self, Error> {
+        trusting(path, || Self::open_trusting(path, want))
+    }
+
+    fn open_trusting(path: &Path, want: &Want) -> Result<Self, Error> {
+        let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
+        let reader = SerializedFileReader::new(file.try_clone().map_err(|e| Error::file(path, "read", e))?);
+        let reader = reader.map_err(|e| damaged(path, e))?;
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        if schema.num_columns() > MOST_COLUMNS {
+            return Err(Error::content(
+                path,
+                format!("has {} columns: at most {MOST_COLUMNS} are supported", schema.num_columns()),
+            ));
+        }
+        let mut chunks = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+        let places = |c: &ColumnChunkMetaData| {
+            [c.compressed_size(), c.data_page_offset(), c.dictionary_page_offset().unwrap_or(0)]
+        };
+        if chunks.any(|chunk| places(chunk).iter().any(|place| *place < 0)) {
+            return Err(Error::content(path, "is a damaged Parquet file: it has chunks at negative offsets"));
+        }
+        if schema.columns().iter().all(is_nested) {
+            return Err(Error::content(path, "has no columns of plain values, only nested ones"));
+        }
+        check_rows(path, reader.metadata(), want.rows == usize::MAX)?;
+        Ok(ParquetBlocks { path: path.to_path_buf(), file, reader, schema, group: 0, left: 0, columns: vec![] })
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.schema.columns().iter().map(|c| c.path().string()).collect()
+    }
+
+    pub fn kinds(&self) -> Vec<CellKind> {
+        self.schema.columns().iter().map(kind).collect()
+    }
+
+    /// Rows of the file.
+    pub fn total(&self) -> u64 {
+        self.reader.metadata().row_groups().iter().map(|group| group.num_rows() as u64).sum()
+    }
+
+    /// Rows of a block: fewer where they are wide, by what the file says about itself.
+    fn rows(&self, want: &Want) -> usize {
+        let groups = self.reader.metadata().row_groups();
+        let bytes: u64 = groups.iter().map(|group| u64::try_from(group.total_byte_size()).unwrap_or(0)).sum();
+        let bytes = (bytes / self.total().max(1)).max(8 * self.schema.num_columns() as u64).max(1);
+        usize::try_from(want.bytes / bytes).unwrap_or(usize::MAX).clamp(1, want.rows)
+    }
+
+    /// Goes on after so many rows.
+    pub fn skip(&mut self, rows: u64) -> Result<(), Error> {
+        let path = self.path.clone();
+        trusting(&path, || {
+            let mut rest = rows;
+            let groups = self.reader.metadata().row_groups();
+            while let Some(group) = groups.get(self.group).filter(|group| group.num_rows() as u64 <= rest) {
+                rest -= group.num_rows() as u64;
+                self.group += 1;
+            }
+            if rest > 0 {
+                self.next_group(&|_| true).map_err(|e| damaged(&path, e))?;
+                for (reader, _) in self.columns.iter_mut().flatten() {
+                    skip_records(reader, rest as usize).map_err(|e| damaged(&path, e))?;
+                }
+                self.left -= rest;
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds rows to a table, as many as a block has.
+    pub fn fill(&mut self, table: &mut Table, want: &Want, meter: &mut Meter) -> Result<(), Error> {
+        let path = self.path.clone();
+        trusting(&path, || self.fill_trusting(table, want, meter))
+    }
+
+    fn fill_trusting(&mut self, table: &mut Table, want: &Want, meter: &mut Meter) -> Result<(), Error> {
+        let (path, all) = (self.path.clone(), self.rows(want));
+        let damaged = |e: ParquetError| damaged(&path, e);
+        let mut rows = 0;
+        while rows < all {
+            if self.left == 0 {
+                if self.group == self.reader.num_row_groups() {
+                    break;
+                }
+                self.next_group(&|k| want.keeps(k)).map_err(damaged)?;
+                continue;
+            }
+            let more = self.left.min((all - rows) as u64) as usize;
+            rows += more;
+            for (k, column) in table.columns.iter_mut().enumerate().filter(|(k, _)| want.keeps(*k)) {
+                let about = self.schema.column(k);
+                let Some((reader, batch)) = &mut self.columns[k] else {
+                    if is_nested(&about) {
+                        for _ in 0..more {
+                            column.push_odd("(list)".into());
+                            meter.take(column.last_cell()).map_err(|why| Error::content(&path, why.to_string()))?;
+                        }
+                    }
+                    continue;
+                };
+                Filling { about: &about, column, rows, batch: *batch, meter }.read(reader).map_err(damaged)?;
+                if column.values.len() != rows {
+                    let (name, count) = (&column.name, column.values.len() + table.first);
+                    let what = format!(
+                        "is damaged: column `{name}` has {count} rows, but {} are declared",
+                        rows + table.first
+                    );
+                    return Err(Error::content(&path, what));
+                }
+            }
+            self.left -= more as u64;
+        }
+        Ok(())
+    }
+
+    /// Opens the columns of the next row group.
+    fn next_group(&mut self, keeps: &dyn Fn(usize) -> bool) -> Result<(), ParquetError> {
+        let group = self.reader.get_row_group(self.group)?;
+        let rows = group.metadata().num_rows() as u64; // checked before
+        let open = |k: usize| {
+            let about = self.schema.column(k);
+            if is_nested(&about) || !keeps(k) {
+                return Ok(None);
+            }
+            let largest = pages::check(&self.file, group.metadata().column(k))?;
+            let level_bits = u32::from(about.max_def_level().unsigned_abs()).checked_ilog2().map_or(0, |n| n + 1);
+            let checked = pages::Checked { inner: group.get_column_page_reader(k)?, level_bits, rows };
+            Ok(Some((get_column_reader(about, Box::new(checked)), batch(largest))))
+        };
+        self.columns = (0..self.schema.num_columns()).map(open).collect::<Result<_, ParquetError>>()?;
+        (self.left, self.group) = (rows, self.group + 1);
+        Ok(())
+    }
+}
+
 /// The crate asserts things that a damaged file does not keep (found by fuzzing): such a panic is the file's fault, and
 /// becomes an error here.
-pub(super) fn read(path: &Path) -> Result<Table, Error> {
-    catch_unwind(|| read_trusting(path))
+fn trusting<T>(path: &Path, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(Error::content(path, "is a damaged Parquet file: fetch or write it again")))
 }
 
-fn read_trusting(path: &Path) -> Result<Table, Error> {
-    let file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
-    let damaged = |e: ParquetError| Error::content(path, format!("is a damaged or unusual Parquet file ({e})"));
-    let reader = SerializedFileReader::new(file.try_clone().map_err(|e| Error::file(path, "read", e))?);
-    let reader = reader.map_err(damaged)?;
-    let schema = reader.metadata().file_metadata().schema_descr_ptr();
-    if schema.num_columns() > MOST_COLUMNS {
-        return Err(Error::content(
-            path,
-            format!("has {} columns: at most {MOST_COLUMNS} are supported", schema.num_columns()),
-        ));
-    }
-    let mut chunks = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
-    let places =
-        |c: &ColumnChunkMetaData| [c.compressed_size(), c.data_page_offset(), c.dictionary_page_offset().unwrap_or(0)];
-    if chunks.any(|chunk| places(chunk).iter().any(|place| *place < 0)) {
-        return Err(Error::content(path, "is a damaged Parquet file: it has chunks at negative offsets"));
-    }
-    check_rows(path, reader.metadata())?;
-    let mut columns: Vec<Column> = schema.columns().iter().map(|c| Column::named(c.path().string())).collect();
-    let nested = |k: usize| schema.column(k).max_rep_level() > 0;
-    let (mut rows, mut meter) = (0usize, Meter::new());
-    for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group).map_err(damaged)?;
-        rows += group.metadata().num_rows() as usize; // checked above
-        for (k, column) in columns.iter_mut().enumerate().filter(|(k, _)| !nested(*k)) {
-            let about = schema.column(k);
-            let largest = pages::check(&file, group.metadata().column(k)).map_err(damaged)?;
-            let level_bits = u32::from(about.max_def_level().unsigned_abs()).checked_ilog2().map_or(0, |n| n + 1);
-            let inner = group.get_column_page_reader(k).map_err(damaged)?;
-            let checked = pages::Checked { inner, level_bits, rows: rows as u64 };
-            let values = get_column_reader(about.clone(), Box::new(checked));
-            Filling { about: &about, column, rows, batch: batch(largest), meter: &mut meter }
-                .read(values)
-                .map_err(damaged)?;
-            if column.values.len() != rows {
-                let (name, count) = (&column.name, column.values.len());
-                let what = format!("is damaged: column `{name}` has {count} rows, but {rows} are declared");
-                return Err(Error::content(path, what));
-            }
-        }
-    }
-    if (0..columns.len()).all(nested) {
-        return Err(Error::content(path, "has no columns of plain values, only nested ones"));
-    }
-    for (_, column) in columns.iter_mut().enumerate().filter(|(k, _)| nested(*k)) {
-        for _ in 0..rows {
-            column.push_odd("(list)".into());
-            meter.take(column.last_cell()).map_err(|why| Error::content(path, why.to_string()))?;
-        }
-    }
-    Ok(plain(path, columns))
+fn damaged(path: &Path, error: ParquetError) -> Error {
+    Error::content(path, format!("is a damaged or unusual Parquet file ({error})"))
 }
 
-/// An error if the rows that are declared are none, or take more memory than they may.
-fn check_rows(path: &Path, metadata: &ParquetMetaData) -> Result<(), Error> {
+fn is_nested(column: &ColumnDescPtr) -> bool {
+    column.max_rep_level() > 0
+}
+
+/// What a column's cells are.
+fn kind(column: &ColumnDescPtr) -> CellKind {
+    let decimal = matches!(column.logical_type_ref(), Some(LogicalType::Decimal(_)))
+        || column.converted_type() == ConvertedType::DECIMAL;
+    match column.physical_type() {
+        _ if is_nested(column) => CellKind::Text,
+        Physical::INT32 | Physical::INT64 if decimal => CellKind::Number,
+        Physical::INT32 | Physical::INT64 if is_unsigned(column) => CellKind::Unsigned,
+        Physical::INT32 | Physical::INT64 => CellKind::Integer,
+        Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => CellKind::Number,
+        Physical::INT96 | Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY => CellKind::Text,
+    }
+}
+
+fn is_unsigned(column: &ColumnDescriptor) -> bool {
+    matches!(column.converted_type(), ConvertedType::UINT_32 | ConvertedType::UINT_64)
+}
+
+fn skip_records(reader: &mut ColumnReader, rows: usize) -> Result<(), ParquetError> {
+    let skipped = match reader {
+        ColumnReader::BoolColumnReader(r) => r.skip_records(rows),
+        ColumnReader::Int32ColumnReader(r) => r.skip_records(rows),
+        ColumnReader::Int64ColumnReader(r) => r.skip_records(rows),
+        ColumnReader::Int96ColumnReader(r) => r.skip_records(rows),
+        ColumnReader::FloatColumnReader(r) => r.skip_records(rows),
+        ColumnReader::DoubleColumnReader(r) => r.skip_records(rows),
+        ColumnReader::ByteArrayColumnReader(r) => r.skip_records(rows),
+        ColumnReader::FixedLenByteArrayColumnReader(r) => r.skip_records(rows),
+    };
+    match skipped? {
+        found if found < rows => Err(ParquetError::General("a column has fewer rows than its group".into())),
+        _ => Ok(()),
+    }
+}
+
+/// An error if the rows that are declared are none or, where all are held, take more memory than they may.
+fn check_rows(path: &Path, metadata: &ParquetMetaData, held: bool) -> Result<(), Error> {
     let mut rows = 0u64;
     for group in metadata.row_groups() {
         let declared = u64::try_from(group.num_rows());
@@ -101,7 +240,8 @@ fn check_rows(path: &Path, metadata: &ParquetMetaData) -> Result<(), Error> {
     }
     let columns = metadata.file_metadata().schema_descr().num_columns() as u64;
     let too_large = |why| Error::content(path, format!("declares {rows} rows of {columns} columns and {why}"));
-    TooLarge::check(rows.saturating_mul(8 * columns), 1).map_err(too_large)
+    let needed = if held { rows.saturating_mul(8 * columns) } else { 0 };
+    TooLarge::check(needed, 1).map_err(too_large)
 }
 
 /// Values to read at once: a text may be as long as a page.
@@ -120,15 +260,15 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// Appends the values of a row group.
-    fn read(self, reader: ColumnReader) -> Result<(), ParquetError> {
+    /// Appends the next values of a row group.
+    fn read(self, reader: &mut ColumnReader) -> Result<(), ParquetError> {
         let about = self.about;
         let scale = match about.logical_type_ref() {
             Some(LogicalType::Decimal(decimal)) => decimal.scale,
             _ if about.converted_type() == ConvertedType::DECIMAL => about.type_scale(),
             _ => 0,
         };
-        let unsigned = matches!(about.converted_type(), ConvertedType::UINT_32 | ConvertedType::UINT_64);
+        let unsigned = is_unsigned(about);
         let integer = |column: &mut Column, value: i128| match value.unsigned_abs() > 1 << 53 {
             true => column.push_odd(value.to_string()),
             false => column.push_number(value as f64 / 10f64.powi(scale.clamp(0, 64)), String::new),
@@ -154,7 +294,7 @@ impl Filling<'_> {
     /// Reads values and pushes each until there are all rows, or no more values; a null is an empty cell.
     fn each<T: DataType>(
         self,
-        mut reader: ColumnReaderImpl<T>,
+        reader: &mut ColumnReaderImpl<T>,
         push: impl Fn(&mut Column, &T::T),
     ) -> Result<(), ParquetError> {
         let full = self.about.max_def_level();
@@ -178,45 +318,4 @@ impl Filling<'_> {
             }
         }
     }
-}
-
-/// What a column becomes in a file: doubles where every cell is a number or empty, else text.
-fn is_double(column: &Column) -> bool {
-    column.odd.iter().all(|(_, text)| text.is_empty() || text.parse().is_ok_and(|v: f64| !v.is_finite()))
-}
-
-/// The bytes of a Parquet file with these columns.
-pub(super) fn write(columns: &[Column]) -> Result<Vec<u8>, String> {
-    let sick = |e: ParquetError| e.to_string();
-    let field = |column: &Column| {
-        let kind = if is_double(column) { Physical::DOUBLE } else { Physical::BYTE_ARRAY };
-        let logical = (!is_double(column)).then_some(LogicalType::String);
-        Type::primitive_type_builder(&column.name, kind)
-            .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(logical)
-            .build()
-            .map(Arc::new)
-    };
-    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>().map_err(sick)?;
-    let schema = Type::group_type_builder("table").with_fields(fields).build().map_err(sick)?;
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = SerializedFileWriter::new(vec![], Arc::new(schema), Arc::new(properties)).map_err(sick)?;
-    let mut group = writer.next_row_group().map_err(sick)?;
-    for column in columns {
-        let mut out = group.next_column().map_err(sick)?.ok_or("the schema has too few columns")?;
-        let rows = 0..column.values.len();
-        if is_double(column) {
-            let mut levels = vec![1; rows.len()];
-            column.odd.iter().filter(|(_, text)| text.is_empty()).for_each(|(row, _)| levels[*row] = 0);
-            let values: Vec<f64> = rows.filter(|row| levels[*row] == 1).map(|row| column.values[row]).collect();
-            out.typed::<DoubleType>().write_batch(&values, Some(&levels), None).map_err(sick)?;
-        } else {
-            let levels = vec![1; rows.len()];
-            let values: Vec<ByteArray> = rows.map(|row| ByteArray::from(column.text(row).as_str())).collect();
-            out.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).map_err(sick)?;
-        }
-        out.close().map_err(sick)?;
-    }
-    group.close().map_err(sick)?;
-    writer.into_inner().map_err(sick)
 }

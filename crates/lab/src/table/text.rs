@@ -8,10 +8,16 @@
 //!
 //! **Checked by** tests/lab/data_text.rs, and by the fuzzer in `fuzz/`.
 
-use super::columns::{Column, MOST_COLUMNS, Table, TableOptions, plain};
-use crate::bytes::unreadable;
+mod records;
+
+use super::blocks::Want;
+use super::columns::{MOST_COLUMNS, Table, TableOptions};
 use minvel::Error;
-use minvel::limits::Meter;
+use minvel::limits::{Meter, TooLarge};
+pub(super) use records::Place;
+use records::{Record, Records};
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::Path;
 
@@ -24,125 +30,21 @@ const SAMPLE: usize = 64;
 /// Bytes after which no further record is looked at: each field of a sample is a text of its own.
 const LONG_SAMPLE: usize = 1 << 18;
 
-/// The longest record, so that a file of something else does not fill the memory.
-const LONGEST: usize = 1 << 24;
-
-/// A line, or the lines of a quoted field that spans several.
-#[derive(Clone, Debug)]
-pub(super) struct Record {
-    /// The line it begins on, from 1.
-    pub line: usize,
-    /// Its text without the end of the line.
-    pub text: String,
-}
-
-/// The records of a file one after another, without comments and blank lines.
-pub(super) struct Records<'a> {
-    path: &'a Path,
-    bytes: &'a mut dyn BufRead,
-    line: usize,
-    /// The last comment before the first record, without its mark.
-    comment: Option<String>,
-}
-
-impl<'a> Records<'a> {
-    pub fn new(path: &'a Path, bytes: &'a mut dyn BufRead) -> Self {
-        Records { path, bytes, line: 0, comment: None }
-    }
-
-    /// The next line with its end; empty at the end of the file.
-    fn next_line(&mut self) -> Result<String, Error> {
-        let mut raw = vec![];
-        let mut limited = std::io::Read::take(&mut *self.bytes, LONGEST as u64 + 1);
-        limited.read_until(b'\n', &mut raw).map_err(|e| unreadable(self.path, e))?;
-        self.line += usize::from(!raw.is_empty());
-        let line = self.line;
-        if raw.len() > LONGEST {
-            let what = format!("line {line} is longer than {LONGEST} bytes: is this a table?");
-            return Err(Error::content(self.path, what));
-        }
-        if raw.contains(&0) {
-            let what = format!(
-                "line {line} contains zero bytes: this is neither text nor another supported format (gzip, Parquet, \
-                 NPY, NPZ)"
-            );
-            return Err(Error::content(self.path, what));
-        }
-        // what is not UTF-8 is taken for Latin-1, as spreadsheets of Western Europe write it
-        let text = String::from_utf8(raw).unwrap_or_else(|e| e.as_bytes().iter().map(|b| char::from(*b)).collect());
-        Ok(if line == 1 { text.trim_start_matches('\u{feff}').to_string() } else { text })
-    }
-
-    /// The next record, if there is one.
-    pub fn next(&mut self) -> Result<Option<Record>, Error> {
-        loop {
-            let at = self.line;
-            let mut text = self.next_line()?;
-            if self.line == at {
-                return Ok(None);
-            }
-            let start = text.trim_start();
-            if let Some(mark) = ["#", "%", "//"].into_iter().find(|mark| start.starts_with(mark)) {
-                self.comment = Some(start[mark.len()..].trim().to_string());
-                continue;
-            }
-            if start.is_empty() {
-                continue;
-            }
-            let line = self.line;
-            let mut quotes = Quotes { open: false, fresh: true };
-            quotes.pass(&text);
-            while quotes.open {
-                let more = self.next_line()?;
-                quotes.pass(&more);
-                if more.is_empty() || text.len() + more.len() > LONGEST {
-                    let what = format!("line {line} opens a quotation mark that is never closed: close or remove it");
-                    return Err(Error::content(self.path, what));
-                }
-                text.push_str(&more);
-            }
-            let end = text.trim_end_matches(['\n', '\r']).len();
-            text.truncate(end);
-            return Ok(Some(Record { line, text }));
-        }
-    }
-}
-
-/// Whether the text read so far ends inside a quoted field. Only a mark at the start of a field opens one.
-struct Quotes {
-    open: bool,
-    fresh: bool,
-}
-
-impl Quotes {
-    /// Reads on.
-    fn pass(&mut self, text: &str) {
-        let mut letters = text.chars().peekable();
-        while let Some(c) = letters.next() {
-            match (c, self.open) {
-                // `""` inside a field is a mark of the text
-                ('"', true) if letters.peek() == Some(&'"') => drop(letters.next()),
-                ('"', true) => (self.open, self.fresh) = (false, false),
-                ('"', false) if self.fresh => self.open = true,
-                (_, true) => {}
-                (_, false) => self.fresh = DELIMITERS.contains(&c) || (self.fresh && c.is_whitespace()),
-            }
-        }
-    }
-}
-
 /// The fields of a record; those after the first `MOST_COLUMNS` are one, since no table has so many.
-pub(super) fn fields(text: &str, delimiter: char) -> Vec<String> {
+pub(super) fn fields(text: &str, delimiter: char) -> Vec<Cow<'_, str>> {
     let blank = delimiter == ' ';
     let ends = |c: char| if blank { c.is_whitespace() } else { c == delimiter };
     let mut rest = if blank { text.trim() } else { text };
     let mut out = vec![];
     loop {
         let (field, after) = match rest.trim_start_matches(' ').strip_prefix('"') {
-            Some(quoted) => unquote(quoted, ends),
+            Some(quoted) => {
+                let (field, after) = unquote(quoted, ends);
+                (Cow::Owned(field), after)
+            }
             None => {
                 let end = rest.find(ends).unwrap_or(rest.len());
-                (rest[..end].trim().to_string(), &rest[end..])
+                (Cow::Borrowed(rest[..end].trim()), &rest[end..])
             }
         };
         out.push(field);
@@ -198,15 +100,15 @@ fn is_number(field: &str) -> bool {
 }
 
 /// A field with a decimal point, if a comma stands for it.
-pub(super) fn pointed(field: String, decimal: char) -> String {
+pub(super) fn pointed(field: Cow<'_, str>, decimal: char) -> Cow<'_, str> {
     match decimal == ',' && !field.contains('.') {
-        true => Some(field.replacen(',', ".", 1)).filter(|f| is_number(f)).unwrap_or(field),
+        true => Some(field.replacen(',', ".", 1)).filter(|f| is_number(f)).map_or(field, Cow::Owned),
         false => field,
     }
 }
 
 /// What stands before decimals.
-fn decimal_mark(records: &[Vec<String>], delimiter: char) -> char {
+fn decimal_mark(records: &[Vec<Cow<str>>], delimiter: char) -> char {
     let fields = || records.iter().flatten();
     let pointed_numbers = || fields().any(|f| f.contains('.') && is_number(f));
     let comma_numbers = || fields().any(|f| !is_number(f) && is_number(&f.replacen(',', ".", 1)));
@@ -214,9 +116,9 @@ fn decimal_mark(records: &[Vec<String>], delimiter: char) -> char {
 }
 
 /// Whether the first record holds names: words, above numbers.
-fn is_header(records: &[Vec<String>]) -> bool {
+fn is_header(records: &[Vec<Cow<str>>]) -> bool {
     let Some((first, rest)) = records.split_first() else { return false };
-    let is_data = |f: &String| f.parse::<f64>().is_ok() || is_missing(f);
+    let is_data = |f: &Cow<str>| f.parse::<f64>().is_ok() || is_missing(f);
     let words = !first.iter().any(|f| f.parse::<f64>().is_ok()) && !first.iter().all(is_data);
     words && (rest.is_empty() || rest.iter().flatten().any(|f| is_number(f)))
 }
@@ -228,7 +130,7 @@ pub(super) fn is_missing(field: &str) -> bool {
 
 /// The names in a comment, if it holds one word for each column, none of them a number.
 fn names_in_comment(comment: Option<&str>, delimiter: char, count: usize) -> Option<Vec<String>> {
-    let names = fields(comment?, delimiter);
+    let names: Vec<String> = fields(comment?, delimiter).into_iter().map(Cow::into_owned).collect();
     let word = |name: &String| !name.is_empty() && name.len() <= 32 && !name.contains(char::is_whitespace);
     (names.len() == count && names.iter().all(|n| word(n) && !is_number(n))).then_some(names)
 }
@@ -238,15 +140,15 @@ pub(super) struct Form {
     pub delimiter: char,
     /// What stands before decimals: a point or a comma.
     pub decimal: char,
-    /// Whether the first record holds names.
-    pub header: bool,
-    /// The records read to find out, the names among them.
-    pub start: Vec<Record>,
+    /// The records read to find out, without the names.
+    start: VecDeque<Record>,
+    /// The line of the first record.
+    first: usize,
     pub names: Vec<String>,
 }
 
 /// Reads the beginning of a file and finds its form; `None` if there is no record.
-pub(super) fn form(records: &mut Records, options: &TableOptions) -> Result<Option<Form>, Error> {
+fn form(records: &mut Records, options: &TableOptions) -> Result<Option<Form>, Error> {
     let (mut start, mut bytes) = (vec![], 0);
     while start.len() < SAMPLE && bytes <= LONG_SAMPLE {
         let Some(record) = records.next()? else { break };
@@ -257,58 +159,98 @@ pub(super) fn form(records: &mut Records, options: &TableOptions) -> Result<Opti
         return Ok(None);
     }
     let delimiter = options.delimiter.unwrap_or_else(|| sniff(&start));
-    let mut sample: Vec<Vec<String>> = start.iter().map(|record| fields(&record.text, delimiter)).collect();
+    let mut sample: Vec<Vec<Cow<str>>> = start.iter().map(|record| fields(&record.text, delimiter)).collect();
     let decimal = decimal_mark(&sample, delimiter);
     sample.iter_mut().flatten().for_each(|field| *field = pointed(std::mem::take(field), decimal));
     let header = options.header.unwrap_or_else(|| is_header(&sample));
-    let names = sample.swap_remove(0);
+    let names: Vec<String> = sample.swap_remove(0).into_iter().map(Cow::into_owned).collect();
     let names = match header {
         true => names,
         false => names_in_comment(records.comment.as_deref(), delimiter, names.len())
             .unwrap_or_else(|| vec![String::new(); names.len()]),
     };
-    Ok(Some(Form { delimiter, decimal, header, start, names }))
+    let (first, start) = (start[0].line, start.split_off(usize::from(header)).into());
+    Ok(Some(Form { delimiter, decimal, start, first, names }))
 }
 
-/// Reads a table of text.
-pub(super) fn read(path: &Path, bytes: &mut dyn BufRead, options: &TableOptions) -> Result<Table, Error> {
-    let mut records = Records::new(path, bytes);
-    let Some(form) = form(&mut records, options)? else {
-        return Err(Error::content(path, "is empty: it has no rows"));
-    };
-    let (count, first) = (form.names.len(), form.start[0].line);
-    if count > MOST_COLUMNS {
-        return Err(Error::content(path, format!("line {first} has more than {MOST_COLUMNS} fields, the maximum")));
+/// A text file, a block after another.
+pub(super) struct TextBlocks {
+    records: Records,
+    pub form: Form,
+    /// Where the next block begins.
+    at: Place,
+}
+
+impl TextBlocks {
+    pub fn new(path: &Path, bytes: Box<dyn BufRead + Send>, options: &TableOptions) -> Result<Self, Error> {
+        let mut records = Records::new(path, bytes);
+        let Some(form) = form(&mut records, options)? else {
+            return Err(Error::content(path, "is empty: it has no rows"));
+        };
+        if form.names.len() > MOST_COLUMNS {
+            let what = format!("line {} has more than {MOST_COLUMNS} fields, the maximum", form.first);
+            return Err(Error::content(path, what));
+        }
+        Ok(TextBlocks { records, form, at: Place::default() })
     }
-    let mut table = plain(path, form.names.into_iter().map(Column::named).collect());
-    (table.delimiter, table.decimal) = (Some(form.delimiter), form.decimal);
-    let mut meter = Meter::new();
-    let mut add = |record: &Record| {
-        let cells = fields(&record.text, form.delimiter);
+
+    /// Lines and bytes before the next block.
+    pub fn place(&self) -> Place {
+        self.at
+    }
+
+    /// Goes on at a place between two blocks, from which on these bytes are.
+    pub fn resume(&mut self, place: Place, bytes: Box<dyn BufRead + Send>) {
+        (self.records.bytes, self.records.at, self.at) = (bytes, place, place);
+        self.form.start.clear();
+    }
+
+    /// Adds rows to a table until it has as many, or takes as much memory, as one may.
+    pub fn fill(&mut self, table: &mut Table, want: &Want, meter: &mut Meter) -> Result<(), Error> {
+        while table.lines.len() < want.rows && meter.used() < want.bytes {
+            let record = match self.form.start.pop_front() {
+                Some(record) => record,
+                None => match self.records.next()? {
+                    Some(record) => record,
+                    None => return Ok(()),
+                },
+            };
+            self.add(table, &record, want, meter)?;
+            self.at = record.end;
+            table.lines.push(record.line);
+            if want.records {
+                meter.take(48 + record.text.len() as u64).map_err(|why| too_large(&table.path, record.line, why))?;
+                table.records.push(record.text);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, table: &mut Table, record: &Record, want: &Want, meter: &mut Meter) -> Result<(), Error> {
+        let (count, first) = (self.form.names.len(), self.form.first);
+        let cells = fields(&record.text, self.form.delimiter);
         if cells.len() != count {
             let (line, has) = (record.line, cells.len());
-            let delimiter = describe(form.delimiter);
+            let delimiter = describe(self.form.delimiter);
             let what = format!(
                 "line {line} has {has} field{}, but line {first} has {count} (separated by {delimiter}): \
                  complete or remove the line, or give the delimiter if it is another: `{}`",
                 if has == 1 { "" } else { "s" },
                 shorten(&record.text)
             );
-            return Err(Error::content(path, what));
+            return Err(Error::content(&table.path, what));
         }
-        for (column, cell) in table.columns.iter_mut().zip(cells) {
-            column.push_text(&pointed(cell, form.decimal));
-            let taken = meter.take(column.last_cell());
-            taken.map_err(|why| Error::content(path, format!("up to line {} it {why}", record.line)))?;
+        let wanted = table.columns.iter_mut().zip(cells).enumerate().filter(|(k, _)| want.keeps(*k));
+        for (_, (column, cell)) in wanted {
+            column.push_text(&pointed(cell, self.form.decimal));
+            meter.take(column.last_cell()).map_err(|why| too_large(&table.path, record.line, why))?;
         }
-        table.lines.push(record.line);
         Ok(())
-    };
-    form.start.iter().skip(usize::from(form.header)).try_for_each(&mut add)?;
-    while let Some(record) = records.next()? {
-        add(&record)?;
     }
-    Ok(table)
+}
+
+fn too_large(path: &Path, line: usize, why: TooLarge) -> Error {
+    Error::content(path, format!("up to line {line} it {why}"))
 }
 
 /// A delimiter in words.

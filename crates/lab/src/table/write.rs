@@ -1,13 +1,14 @@
 //! Writing tables: CSV, TSV (both also in gzip), Parquet and NPY, by the name of the file.
 
-use super::columns::{Column, Table, TableOptions};
-use super::input::{Input, STANDARD};
-use super::text::{Form, Records, fields, form, pointed};
-use crate::bytes::unpacked;
-use minvel::limits::Bounded;
+mod lines;
+
+use super::columns::{CellKind, Column, Table};
+use super::input::STANDARD;
+use lines::{cells, extended, line};
 use minvel::{Error, file};
-use std::io::{BufRead, Write};
-use std::path::Path;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// What a file is written as.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,135 +61,191 @@ pub fn write_table(path: &Path, columns: &[Column]) -> Result<(), Error> {
 pub fn encode_table(path: &Path, columns: &[Column]) -> Result<Vec<u8>, Error> {
     let rows = columns.first().map_or(0, |c| c.values.len());
     assert!(columns.iter().all(|c| c.values.len() == rows), "columns of different lengths");
-    match Format::of(path)? {
-        Format::Text { delimiter, gzip } => pack(path, text(columns, rows, delimiter).into_bytes(), gzip),
-        Format::Parquet => parquet(path, columns),
-        Format::Npy => npy(path, columns, rows),
+    let mut encoder = Encoder::new(path, columns.iter().map(|c| (c.name.clone(), c.kind())).collect())?;
+    let table = Table { columns: columns.to_vec(), ..Table::default() };
+    let mut bytes = encoder.block(&table, &[])?;
+    bytes.extend(encoder.end()?);
+    if let Some(start) = encoder.start() {
+        bytes[..start.len()].copy_from_slice(&start);
     }
+    Ok(bytes)
 }
 
-/// Writes a table again with further columns: the bytes of [`encode_appended`].
-pub fn append_columns(
-    source: impl Into<Input>,
-    options: &TableOptions,
-    path: &Path,
-    more: &[Column],
-) -> Result<(), Error> {
-    file::write(path, &encode_appended(source, options, path, more)?)
-}
-
-/// The bytes of a file of this name that holds a table with further columns; from text to text every field stays as it was
-/// but for decimal commas, which become points, and comments go. Where a name is taken, the new column is called `NAME_2`, ….
-pub fn encode_appended(
-    source: impl Into<Input>,
-    options: &TableOptions,
-    path: &Path,
-    more: &[Column],
-) -> Result<Vec<u8>, Error> {
-    let source = &source.into();
-    let table = Table::read(source, options)?;
-    if let Some(column) = more.iter().find(|c| c.values.len() != table.rows()) {
-        let (rows, given) = (table.rows(), column.values.len());
-        let what = format!(
-            "has {rows} rows, but there are {given} values of {}: did the file change in the meantime?",
-            column.name
-        );
-        return Err(Error::content(source.path(), what));
-    }
-    let more: Vec<Column> = more.iter().map(|column| free_name(&table.columns, column)).collect();
-    match (Format::of(path)?, table.delimiter) {
-        (Format::Text { delimiter, gzip }, Some(_)) => {
-            let text = extended(source, options, delimiter, &more)?;
-            pack(path, text.into_bytes(), gzip)
-        }
-        _ => encode_table(path, &[name_all(table.columns), more].concat()),
-    }
-}
-
-/// A column under the first of `NAME`, `NAME_2`, … that others do not have.
-fn free_name(others: &[Column], column: &Column) -> Column {
-    let names = std::iter::once(column.name.clone()).chain((2..).map(|i| format!("{}_{i}", column.name)));
-    let taken = |name: &String| others.iter().any(|other| other.name == *name);
-    let name = names.into_iter().find(|name| !taken(name)).expect("there are more names than columns");
-    Column { name, ..column.clone() }
-}
-
-/// Columns with a name each: `column1`, … where there was none.
-fn name_all(mut columns: Vec<Column>) -> Vec<Column> {
-    for (k, column) in columns.iter_mut().enumerate().filter(|(_, c)| c.name.is_empty()) {
-        column.name = format!("column{}", k + 1);
-    }
-    columns
-}
-
-/// The text of a file with further fields on each line.
-fn extended(input: &Input, options: &TableOptions, delimiter: char, more: &[Column]) -> Result<String, Error> {
-    let source = input.path();
-    let mut raw = Bounded::new(input.open()?);
-    let zipped = raw.fill_buf().map_err(|e| Error::file(source, "read", e))?.starts_with(&[0x1f, 0x8b]);
-    let mut inside;
-    let bytes: &mut dyn BufRead = if zipped {
-        inside = unpacked(raw);
-        &mut inside
-    } else {
-        &mut raw
+/// Names for the columns of a table and for further ones: `column1`, … where there is none, and `NAME_2`, … where the name
+/// of a further one is taken.
+pub fn appended_names(table: &Table, more: &[&str]) -> Vec<String> {
+    let named = |(k, c): (usize, &Column)| match c.name.is_empty() {
+        true => format!("column{}", k + 1),
+        false => c.name.clone(),
     };
-    let mut records = Records::new(source, bytes);
-    let Some(Form { delimiter: old, decimal, header, start, names }) = form(&mut records, options)? else {
-        return Err(Error::content(source, "is empty"));
+    let own = table.columns.iter().enumerate().map(named);
+    let free = |name: &&str| {
+        let mut names = std::iter::once(name.to_string()).chain((2..).map(|i| format!("{name}_{i}")));
+        let taken = |name: &String| table.columns.iter().any(|other| other.name == *name);
+        names.find(|name| !taken(name)).expect("there are more names than columns")
     };
-    let names = name_all(names.into_iter().map(Column::named).collect());
-    let mut out = String::new();
-    line(&mut out, delimiter, names.iter().chain(more).map(|c| c.name.clone()));
-    let mut row = 0;
-    let mut add = |text: &str| {
-        let kept = fields(text, old).into_iter().map(|field| pointed(field, decimal));
-        // a file that grew since it was first read keeps its first rows
-        if more.iter().all(|c| row < c.values.len()) {
-            line(&mut out, delimiter, kept.chain(more.iter().map(|c| c.text(row))));
-        }
-        row += 1;
-    };
-    start.iter().skip(usize::from(header)).for_each(|record| add(&record.text));
-    while let Some(record) = records.next()? {
-        add(&record.text);
-    }
-    Ok(out)
+    own.chain(more.iter().map(free)).collect()
 }
 
-fn text(columns: &[Column], rows: usize, delimiter: char) -> String {
-    let mut out = String::new();
-    if columns.iter().any(|c| !c.name.is_empty()) {
-        line(&mut out, delimiter, columns.iter().map(|c| c.name.clone()));
-    }
-    for row in 0..rows {
-        line(&mut out, delimiter, columns.iter().map(|c| c.text(row)));
-    }
-    out
+/// Makes the bytes of a file of its blocks, one after another: the same for the same blocks, also after an interruption.
+pub(super) struct Encoder {
+    path: PathBuf,
+    format: Format,
+    columns: Vec<(String, CellKind)>,
+    /// Rows encoded.
+    rows: u64,
+    /// Bytes given.
+    bytes: u64,
+    #[cfg(feature = "parquet")]
+    groups: super::parquet::Groups,
 }
 
-/// Adds a line, quoting fields that need it.
-fn line(out: &mut String, delimiter: char, fields: impl Iterator<Item = String>) {
-    for (k, field) in fields.enumerate() {
-        if k > 0 {
-            out.push(delimiter);
+/// How far an [`Encoder`] is: what it needs to go on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Encoded {
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// What the table of contents at the end of a file has to say about a block.
+#[cfg(feature = "parquet")]
+pub(super) type Contents = super::parquet::RowGroup;
+#[cfg(not(feature = "parquet"))]
+pub(super) type Contents = ();
+
+impl Encoder {
+    pub fn new(path: &Path, columns: Vec<(String, CellKind)>) -> Result<Self, Error> {
+        Encoder::resumed(path, columns, &Encoded::default(), vec![])
+    }
+
+    /// One that goes on after some blocks.
+    #[cfg_attr(not(feature = "parquet"), allow(unused_variables))]
+    pub fn resumed(
+        path: &Path,
+        columns: Vec<(String, CellKind)>,
+        done: &Encoded,
+        contents: Vec<Contents>,
+    ) -> Result<Self, Error> {
+        let format = Format::of(path)?;
+        if let (Format::Npy, Some((name, _))) = (format, columns.iter().find(|c| c.1 == CellKind::Text)) {
+            return Err(no_text(path, name));
         }
-        let special = |c: char| c == delimiter || matches!(c, '"' | '\n' | '\r');
-        // marks of comments, outer spaces and an empty first field are quoted too, or they would not be read back
-        let misread = ["#", "%", "//"].iter().any(|mark| field.starts_with(mark)) || field.trim() != field;
-        match field.contains(special) || misread || (k == 0 && field.is_empty()) {
-            true => {
-                out.push('"');
-                out.push_str(&field.replace('"', "\"\""));
-                out.push('"');
+        Ok(Encoder {
+            path: path.to_path_buf(),
+            format,
+            rows: done.rows,
+            bytes: done.bytes,
+            #[cfg(feature = "parquet")]
+            groups: super::parquet::Groups::new(&columns, contents).map_err(|why| unwritable(path, &why))?,
+            columns,
+        })
+    }
+
+    /// How far it is.
+    pub fn done(&self) -> Encoded {
+        Encoded { rows: self.rows, bytes: self.bytes }
+    }
+
+    /// What the end of the file will say about the last block.
+    pub fn contents(&self) -> Option<&Contents> {
+        #[cfg(feature = "parquet")]
+        return self.groups.last().filter(|_| self.format == Format::Parquet);
+        #[cfg(not(feature = "parquet"))]
+        return None;
+    }
+
+    /// The bytes of a block of a table, with further columns.
+    ///
+    /// From text to text every field stays as it was, but for decimal commas, which become points.
+    pub fn block(&mut self, table: &Table, more: &[Column]) -> Result<Vec<u8>, Error> {
+        let columns: Vec<&Column> = table.columns.iter().chain(more).collect();
+        let rows = table.rows();
+        let bytes = match self.format {
+            Format::Text { delimiter, gzip } => {
+                let mut out = if self.bytes == 0 { self.names(delimiter) } else { String::new() };
+                match table.records.is_empty() {
+                    true => (0..rows).for_each(|row| cells(&mut out, delimiter, &columns, row)),
+                    false => extended(&mut out, table, delimiter, more),
+                }
+                pack(&self.path, out.into_bytes(), gzip)?
             }
-            false => out.push_str(&field),
-        }
+            Format::Parquet => self.group(&columns)?,
+            Format::Npy => self.numbers(&columns, rows)?,
+        };
+        self.rows += rows as u64;
+        self.bytes += bytes.len() as u64;
+        Ok(bytes)
     }
-    out.push('\n');
+
+    /// The line of names, if there are any.
+    fn names(&self, delimiter: char) -> String {
+        let mut out = String::new();
+        if self.columns.iter().any(|(name, _)| !name.is_empty()) {
+            line(&mut out, delimiter, self.columns.iter().map(|(name, _)| name.into()));
+        }
+        out
+    }
+
+    #[cfg(feature = "parquet")]
+    fn group(&mut self, columns: &[&Column]) -> Result<Vec<u8>, Error> {
+        let kinds: Vec<CellKind> = self.columns.iter().map(|(_, kind)| *kind).collect();
+        for (column, (name, kind)) in columns.iter().zip(&self.columns) {
+            if *kind == CellKind::Number && column.kind() == CellKind::Text {
+                let what =
+                    "seemed to hold numbers only, but text follows: write .csv, or score a file instead of a pipe";
+                return Err(unwritable(&self.path, &format!("column `{name}` {what}")));
+            }
+        }
+        self.groups.add(columns, &kinds, self.bytes).map_err(|why| unwritable(&self.path, &why))
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn group(&mut self, _: &[&Column]) -> Result<Vec<u8>, Error> {
+        check_name(&self.path).map(|()| vec![])
+    }
+
+    /// An array of f64 in C order, format 1.0.
+    fn numbers(&self, columns: &[&Column], rows: usize) -> Result<Vec<u8>, Error> {
+        // integers beyond 2⁵³ are kept as text
+        if let Some(k) = columns.iter().position(|column| column.kind() == CellKind::Text) {
+            return Err(no_text(&self.path, &self.columns[k].0));
+        }
+        let mut bytes = if self.bytes == 0 { npy_header(&[0, columns.len()]) } else { vec![] };
+        bytes.reserve(8 * rows * columns.len());
+        for row in 0..rows {
+            columns.iter().for_each(|c| bytes.extend(c.values[row].to_le_bytes()));
+        }
+        Ok(bytes)
+    }
+
+    /// What follows the last block.
+    pub fn end(&mut self) -> Result<Vec<u8>, Error> {
+        let bytes = match self.format {
+            // a file without rows is not without names
+            _ if self.bytes == 0 && self.format != Format::Parquet => self.block(&Table::default(), &[])?,
+            #[cfg(feature = "parquet")]
+            Format::Parquet => self.groups.end().map_err(|why| unwritable(&self.path, &why))?,
+            _ => vec![],
+        };
+        Ok(bytes)
+    }
+
+    /// The bytes that the file begins with, where they are known only at its end.
+    pub fn start(&self) -> Option<Vec<u8>> {
+        (self.format == Format::Npy).then(|| npy_header(&[self.rows as usize, self.columns.len()]))
+    }
 }
 
-/// The bytes as they are, or in gzip.
+fn no_text(path: &Path, name: &str) -> Error {
+    Error::content(path, format!("column `{name}` holds text, which .npy cannot store: write .csv or .parquet"))
+}
+
+#[cfg(feature = "parquet")]
+fn unwritable(path: &Path, why: &str) -> Error {
+    Error::content(path, format!("cannot be written as Parquet ({why})"))
+}
+
+/// The bytes as they are, or in gzip: a member of its own, of which one after another is a file.
 fn pack(path: &Path, bytes: Vec<u8>, gzip: bool) -> Result<Vec<u8>, Error> {
     if !gzip {
         return Ok(bytes);
@@ -196,33 +253,6 @@ fn pack(path: &Path, bytes: Vec<u8>, gzip: bool) -> Result<Vec<u8>, Error> {
     let mut encoder = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
     let packed = encoder.write_all(&bytes).and_then(|()| encoder.finish());
     packed.map_err(|e| Error::file(path, "write", e))
-}
-
-#[cfg(feature = "parquet")]
-fn parquet(path: &Path, columns: &[Column]) -> Result<Vec<u8>, Error> {
-    super::parquet::write(columns).map_err(|why| Error::content(path, format!("cannot be written as Parquet ({why})")))
-}
-
-#[cfg(not(feature = "parquet"))]
-fn parquet(path: &Path, _: &[Column]) -> Result<Vec<u8>, Error> {
-    check_name(path).map(|()| vec![])
-}
-
-/// An array of f64 in C order, format 1.0.
-fn npy(path: &Path, columns: &[Column], rows: usize) -> Result<Vec<u8>, Error> {
-    // integers beyond 2⁵³ are kept as text
-    let is_text = |c: &&Column| {
-        c.odd.iter().any(|(_, text)| !text.is_empty() && text.parse().map_or(true, |v: f64| v.is_finite()))
-    };
-    if let Some(column) = columns.iter().find(is_text) {
-        let what = format!("column `{}` holds text, which .npy cannot store: write .csv or .parquet", column.name);
-        return Err(Error::content(path, what));
-    }
-    let mut bytes = npy_header(&[rows, columns.len()]);
-    for row in 0..rows {
-        columns.iter().for_each(|c| bytes.extend(c.values[row].to_le_bytes()));
-    }
-    Ok(bytes)
 }
 
 /// What stands before numbers of f64 in C order, format 1.0.

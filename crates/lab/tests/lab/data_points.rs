@@ -11,14 +11,7 @@ use std::path::PathBuf;
 
 /// A table in memory.
 fn table(columns: Vec<Column>) -> Table {
-    Table {
-        path: PathBuf::from("memory.csv"),
-        columns,
-        lines: vec![],
-        sha256: String::new(),
-        delimiter: None,
-        decimal: '.',
-    }
+    Table { path: PathBuf::from("memory.csv"), columns, whole: true, decimal: '.', ..Table::default() }
 }
 
 fn column(name: &str, value: impl Fn(f64) -> f64) -> Column {

@@ -1,14 +1,15 @@
 //! Units, periods and axes: what is guarded, what is asked, and that columns are found again.
 
 use minvel::Error;
-use minvel_lab::table::{Column, Coordinates, Dataset, Layout, Request, Table, TableOptions, Units, write_table};
+use minvel_lab::table::{
+    Column, Coordinates, Dataset, Layout, Missing, PointBlocks, Request, Table, TableOptions, Units, write_table,
+};
 use minvel_testing::Scratch;
 use std::f64::consts::{PI, TAU};
 use std::path::PathBuf;
 
 fn table(columns: Vec<Column>) -> Table {
-    let (path, lines, sha256) = (PathBuf::from("memory.csv"), vec![], String::new());
-    Table { path, columns, lines, sha256, delimiter: None, decimal: '.' }
+    Table { path: PathBuf::from("memory.csv"), columns, whole: true, decimal: '.', ..Table::default() }
 }
 
 /// 60 rows by a rule.
@@ -238,23 +239,20 @@ fn rows_that_miss_a_number_are_left_out_where_that_is_wanted() {
         full_turn: vec![false],
     };
     std::fs::write(&path, "id,x\na,1\nb,\nc,NA\nd,2.5\ne,nan\n").unwrap();
-    let complete = Dataset::read_complete(&path, &form, &TableOptions::default()).unwrap();
-    assert_eq!(
-        (complete.data.points.as_slice(), complete.rows.as_slice(), complete.total),
-        (&[1.0, 2.5][..], &[0, 3][..], 5)
-    );
-    let column = complete.column("score", &[-1.0, -2.0]);
+    let open = || PointBlocks::open(&path, &form, &TableOptions::default(), Missing::Skipped).unwrap();
+    let mut blocks = open();
+    let block = blocks.next_block().unwrap().unwrap();
+    assert_eq!((block.points.as_slice(), block.seen.rows, block.seen.points), (&[1.0, 2.5][..], 5, 2));
+    let column = block.column("score", vec![-1.0, -2.0]);
     assert_eq!((0..5).map(|row| column.text(row)).collect::<Vec<_>>(), ["-1", "", "", "-2", ""]);
+    assert!(blocks.next_block().unwrap().is_none() && blocks.doubts().unwrap().is_empty());
     assert!(Dataset::read_as(&path, &form, &TableOptions::default()).unwrap_err().to_string().contains("line 3"));
     // Words are not missing numbers.
     std::fs::write(&path, "id,x\na,1\nb,east\n").unwrap();
-    let error = Dataset::read_complete(&path, &form, &TableOptions::default()).unwrap_err().to_string();
+    let error = open().next_block().map(drop).unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("`east` is not a number"), "{error}");
     std::fs::write(&path, "id,x\n1,\n2,NA\n").unwrap();
-    assert!(
-        Dataset::read_complete(&path, &form, &TableOptions::default())
-            .unwrap_err()
-            .to_string()
-            .contains("all 2 rows have missing values")
-    );
+    let mut blocks = open();
+    while blocks.next_block().unwrap().is_some() {}
+    assert!(blocks.doubts().unwrap_err().to_string().contains("all 2 rows have missing values"));
 }

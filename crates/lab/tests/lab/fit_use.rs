@@ -134,14 +134,7 @@ fn grids_add_up_to_one_in_the_units_of_the_data() {
             .iter()
             .map(|c| minvel_lab::table::Column::numbers(c.name.clone(), c.values[100..110].to_vec()))
             .collect();
-        let table = minvel_lab::table::Table {
-            path: "grid".into(),
-            columns: few,
-            lines: vec![],
-            sha256: String::new(),
-            delimiter: None,
-            decimal: '.',
-        };
+        let table = minvel_lab::table::Table { path: "grid".into(), columns: few, ..Default::default() };
         let logs = model.log_density(&form.points(&table).unwrap(), &Context::bare()).unwrap();
         let told = &grid.columns[columns.len()].values[100..110];
         assert!(logs.iter().zip(told).all(|(a, b)| (a - b).abs() < 1e-4), "{name}: {logs:?}, not {told:?}");

@@ -18,7 +18,7 @@ use crate::manifold::Space;
 use crate::special::{dot, dot_in_lanes};
 use crate::train::Context;
 use crate::{Error, Manifold};
-use minvel_engine::random::{Draw, Key, Stream};
+use minvel_engine::random::{Draw, Key, Stream, element};
 
 /// What h needs of a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -259,13 +259,17 @@ const SIGNS: u32 = 0x5349_474E;
 const CHOICE: u32 = 0x5355_4253;
 
 impl TestPlan {
+    /// A number for a row: those with the smallest are chosen, so that they are known without knowing how many rows there are.
+    pub fn rank(&self, row: u64) -> f64 {
+        element(Draw::Bits, Key::new(self.seed, 0), CHOICE, (row >> 32) as u32, 1, row as u32, 0)
+    }
+
     /// Which of so many points are used, in increasing order.
     pub fn choose(&self, count: usize) -> Vec<usize> {
         if count <= self.points {
             return (0..count).collect();
         }
-        let stream = Stream::new(Key::new(self.seed, 0), CHOICE);
-        let mut order: Vec<(f64, usize)> = stream.samples(Draw::Bits).zip(0..count).collect();
+        let mut order: Vec<(f64, usize)> = (0..count).map(|row| (self.rank(row as u64), row)).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut chosen: Vec<usize> = order[..self.points].iter().map(|(_, i)| *i).collect();
         chosen.sort_unstable();

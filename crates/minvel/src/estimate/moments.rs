@@ -12,9 +12,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     count: u64,
+    #[serde(with = "crate::estimate::number")]
     mean: f64,
+    #[serde(with = "crate::estimate::number")]
     second: f64,
+    #[serde(with = "crate::estimate::number")]
     third: f64,
+    #[serde(with = "crate::estimate::number")]
     fourth: f64,
 }
 

@@ -56,6 +56,24 @@ impl Partial {
         Ok(Partial { place: Some(place), file, target: target.to_path_buf() })
     }
 
+    /// The one at this place, which [`Partial::keep`] or a killed program left behind for this name; `None` if it is not there,
+    /// or somebody is writing it.
+    pub fn resume_at(target: &Path, place: &Path) -> Option<Partial> {
+        let place = leftovers(target).into_iter().find(|left| left.file_name() == place.file_name())?;
+        let file = open_plain(&place)?;
+        file.try_lock().ok()?;
+        Some(Partial { place: Some(place), file, target: target.to_path_buf() })
+    }
+
+    /// Removes what earlier attempts at this name left behind, and nobody is writing.
+    pub fn remove_leftovers(target: &Path) {
+        for place in leftovers(target) {
+            if open_plain(&place).is_some_and(|file| file.try_lock().is_ok()) {
+                let _ = fs::remove_file(place);
+            }
+        }
+    }
+
     /// Where it lies until it is whole.
     pub fn place(&self) -> &Path {
         self.place.as_deref().expect("it is not finished yet")
@@ -81,6 +99,24 @@ impl Partial {
     pub fn clear(&mut self) -> Result<(), Error> {
         let cleared = self.file.set_len(0).and_then(|()| self.file.rewind());
         cleared.map_err(|e| Error::file(&self.target, "write", e))
+    }
+
+    /// Forgets all but the first bytes; new ones are added behind them.
+    pub fn truncate(&mut self, length: u64) -> Result<(), Error> {
+        let cut = self.file.set_len(length).and_then(|()| self.file.seek(SeekFrom::Start(length)));
+        cut.map(drop).map_err(|e| Error::file(&self.target, "write", e))
+    }
+
+    /// Writes other bytes over the first ones; new ones are still added at the end.
+    pub fn rewrite_start(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let written = self.file.rewind().and_then(|()| self.file.write_all(bytes));
+        let written = written.and_then(|()| self.file.seek(SeekFrom::End(0)));
+        written.map(drop).map_err(|e| Error::file(&self.target, "write", e))
+    }
+
+    /// Brings what was written to the disk.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.file.sync_data().map_err(|e| Error::file(&self.target, "write", e))
     }
 
     /// Brings it to the disk and gives it its name, in one step; then removes what earlier attempts left behind.

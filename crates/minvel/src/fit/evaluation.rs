@@ -90,7 +90,7 @@ impl Evaluation {
 
 impl Fitness {
     /// Of rows given as points in the units of the data; a few say nothing.
-    fn of(model: &Model, points: &[f64], seed: u64, context: &Context) -> Result<Self, Error> {
+    pub(super) fn of(model: &Model, points: &[f64], seed: u64, context: &Context) -> Result<Self, Error> {
         let m = model.manifold().ambient();
         if points.len() / m < LEAST_TESTED {
             return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
@@ -146,6 +146,11 @@ impl Compared {
         }
     }
 
+    /// Whether there is such a density where the model's points live.
+    pub fn applies(self, model: &Model) -> bool {
+        !matches!(self, Compared::Uniform) || Uniform::new(model.manifold()).is_some()
+    }
+
     /// Its name, and log densities at points, both in standard units; from the context's checkpoint if there is one. `None`
     /// where there is no such density.
     pub fn log_densities(
@@ -155,7 +160,7 @@ impl Compared {
         seed: u64,
         context: &Context,
     ) -> Result<Option<(String, Vec<f64>)>, Error> {
-        if matches!(self, Compared::Uniform) && Uniform::new(model.manifold()).is_none() {
+        if !self.applies(model) {
             return Ok(None);
         }
         let inputs = model.fingerprint().and(points).and(&[f64::from_bits(seed)]);
@@ -171,7 +176,7 @@ impl Compared {
     }
 
     /// Its stage, and the rows it looks at; nobody knows how often a mixture looks at them.
-    fn work(self, model: &Model, points: &[f64]) -> (&'static str, usize) {
+    pub fn work(self, model: &Model, points: &[f64]) -> (&'static str, usize) {
         let rows = points.len() / model.manifold().ambient();
         match self {
             Compared::Uniform => ("baselines: uniform", rows),
@@ -181,7 +186,7 @@ impl Compared {
     }
 
     /// Of the points that the kernels stand on, in standard units.
-    fn density(self, model: &Model, seed: u64, context: &Context) -> Result<Box<dyn Density>, Error> {
+    pub fn density(self, model: &Model, seed: u64, context: &Context) -> Result<Box<dyn Density>, Error> {
         let manifold = &**model.manifold();
         let Ok(bump) = Bump::new(manifold) else { return self.wrapped(model, seed, context) };
         let centres = &bump.outwards(model.kernels().points());

@@ -16,6 +16,8 @@ pub trait Observer: Send + Sync {
     fn unit_done(&self, _name: &str, _seconds: f64, _resumed: bool) {}
     /// A stage of `total` units (`rows`, `steps`, …) begins; 0 where nobody knows how many there will be.
     fn begin(&self, _name: &str, _total: u64, _unit: &str) {}
+    /// The stage is now expected to have so many units in all.
+    fn expect(&self, _total: u64) {}
     /// So many units of the stage were done before: rates count from here.
     fn resumed(&self, _done: u64) {}
     /// Units done so far, with a few words; none leave those of before.

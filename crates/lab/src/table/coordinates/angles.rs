@@ -73,13 +73,17 @@ impl Coordinates {
         Ok(())
     }
 
-    /// Why the angles of a file may be in the other unit than this one; a few rows tell nothing.
-    pub(in crate::table) fn doubt(&self, table: &Table, chosen: &[usize]) -> Result<Option<String>, Error> {
+    /// Why the angles of a file may be in the other unit than this one, by the largest size of its numbers in each column;
+    /// a few rows tell nothing.
+    pub(in crate::table) fn doubt(
+        &self,
+        table: &Table,
+        chosen: &[usize],
+        largest: &[f64],
+        rows: usize,
+    ) -> Result<Option<String>, Error> {
         let parts = self.parts()?;
-        let size = |k: usize| {
-            let (low, high) = table.columns[chosen[k]].range();
-            (low.abs().max(high.abs()), k)
-        };
+        let size = |k: usize| (largest[k], k);
         let angular = || parts.iter().filter(|p| p.layout.is_angular()).flat_map(|p| p.cells.clone()).map(size);
         for (largest, k) in angular() {
             let (turn, label) = (self.turn(k).unwrap_or(f64::INFINITY), table.label(chosen[k]));
@@ -106,7 +110,7 @@ impl Coordinates {
         // a latitude beyond π/2 is none in radians
         let latitude = |p: &Part| p.cells.clone().filter(|k| p.is_latitude(*k)).any(|k| size(k).0 > TAU / 4.0 * SLACK);
         let radians = largest <= TAU * SLACK && !parts.iter().any(latitude);
-        Ok((radians && table.rows() >= ENOUGH).then(|| {
+        Ok((radians && rows >= ENOUGH).then(|| {
             format!(
                 "the model expects degrees, but all angles are within ±2π (the largest, in {}, is {largest}): if they \
                  are radians, convert them",

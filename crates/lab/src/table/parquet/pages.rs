@@ -4,6 +4,7 @@
 //! 8 the headers of data, dictionaries and data of version 2), and the encoding `DELTA_BINARY_PACKED`.
 //! **Checked by** crates/cli/tests/program/limits.rs, and by the fuzzer in `fuzz/`.
 
+use crate::bytes::Counted;
 use minvel::limits::TooLarge;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -67,19 +68,6 @@ fn check_gzip(bytes: impl Read, announced: u64) -> Result<()> {
             Err(damaged(format!("a page decompresses to more than its {announced} bytes")))
         }
         _ => Ok(()),
-    }
-}
-
-struct Counted<R> {
-    inner: R,
-    count: u64,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(out)?;
-        self.count += count as u64;
-        Ok(count)
     }
 }
 

@@ -1,0 +1,178 @@
+//! Scores of the rows of a file.
+
+use super::{Broken, Pace, kinds, pipeline};
+use crate::table::{
+    CellKind, Column, Coordinates, Fingerprint, Input, Missing, Output, PointBlocks, Seen, TableOptions, appended_names,
+};
+use minvel::Error;
+use minvel::estimate::{Estimate, Moments};
+use minvel::fit::{Levels, Model};
+use minvel::train::Context;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// What is to be scored.
+pub struct Scoring<'a> {
+    /// The density.
+    pub model: &'a Model,
+    /// SHA-256 of its file.
+    pub model_sha256: &'a str,
+    /// Which columns of the file are its points.
+    pub coordinates: &'a Coordinates,
+    /// The file.
+    pub input: &'a Input,
+    /// How to read it.
+    pub options: &'a TableOptions,
+    /// Whether to add highest-density levels.
+    pub level: bool,
+    /// Where the table with its scores is written.
+    pub out: &'a Path,
+    /// Whether to go on where an interruption left off.
+    pub resume: bool,
+    /// Time between two entries of the journal.
+    pub save_every: Duration,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// Rows of the file.
+    pub rows: u64,
+    /// Rows with missing values, which have no scores.
+    pub missing: u64,
+    /// The mean of log p.
+    pub log_density: Estimate,
+    /// What is doubtful about the file.
+    pub doubts: Vec<String>,
+    /// Rows that were scored before an interruption.
+    pub resumed: u64,
+}
+
+/// Where it stands between two blocks.
+#[derive(Clone, Serialize, Deserialize)]
+struct State {
+    seen: Seen,
+    log_density: Moments,
+}
+
+/// The columns that are added.
+const NAMES: [&str; 3] = ["log_density", "energy", "level"];
+
+/// The seed of levels is that of the fit and this: other seeds near it are taken.
+const LEVEL_SEED: u64 = 4;
+
+impl Scoring<'_> {
+    /// Writes the file again with the columns `log_density`, `energy` and, if asked for, `level`.
+    pub fn perform(&self, context: &Context) -> Result<Scored, Broken> {
+        let fingerprint = self.input.fingerprint().map_err(Broken::Input)?;
+        let open = || PointBlocks::open(self.input, self.coordinates, self.options, Missing::Skipped);
+        let mut points = open().map_err(Broken::Input)?;
+        points.blocks.keep_records();
+        let (mut output, mut state) = self.output(fingerprint, &mut points, context)?;
+        let resumed = state.seen.position.rows;
+        if resumed > 0 {
+            points.resume(state.seen.clone()).map_err(Broken::Input)?;
+        }
+        let model = self.model;
+        let levels = || Levels::of(model, model.settings().seed + LEVEL_SEED, context);
+        let levels = match self.level {
+            true => Some(context.stage("levels", Levels::DRAWS, "draws", levels).map_err(Broken::Work)?),
+            false => None,
+        };
+        let extent = points.blocks.extent();
+        let outcome = context.stage("scoring", Pace::total(extent), "rows", || {
+            let (pace, quiet) = (Pace::new(context, extent, state.seen.position), context.quiet());
+            let (mut log_density, mut last) = (state.log_density, state.clone());
+            let ended = pipeline(
+                || points.next_block().map_err(Broken::Input),
+                |block| {
+                    let energy = model.energy(&block.points, &quiet).map_err(Broken::Work)?;
+                    let logs = model.log_density_of_energy(&energy);
+                    log_density.extend(logs.iter().copied());
+                    let at = levels.as_ref().map(|levels| logs.iter().map(|l| levels.at(*l)).collect::<Vec<f64>>());
+                    let new = [Some(logs), Some(energy), at].into_iter().zip(NAMES);
+                    let more: Vec<Column> =
+                        new.filter_map(|(values, name)| Some(block.column(name, values?))).collect();
+                    pace.tell(block.seen.position);
+                    Ok((block.table, more, State { seen: block.seen, log_density }))
+                },
+                |(table, more, state)| {
+                    output.write(&table, &more, &state).map_err(Broken::Work)?;
+                    last = state;
+                    Ok(())
+                },
+            );
+            state = last;
+            Ok(ended)
+        });
+        // only a stage that never began is an error of its own
+        let outcome = outcome.map_err(Broken::Work).and_then(|ended| ended);
+        match outcome.and_then(|()| points.doubts().map_err(Broken::Input)) {
+            Ok(doubts) => {
+                output.finish().map_err(Broken::Work)?;
+                let Seen { rows, points, .. } = state.seen;
+                let log_density = state.log_density.mean();
+                Ok(Scored { rows, missing: rows - points, log_density, doubts, resumed })
+            }
+            Err(Broken::Work(Error::Interrupted)) => {
+                output.keep(&state).map_err(Broken::Work)?;
+                Err(Broken::Work(Error::Interrupted))
+            }
+            Err(why) => Err(why),
+        }
+    }
+
+    /// The output of an interrupted run, or a new one.
+    fn output(
+        &self,
+        fingerprint: Option<Fingerprint>,
+        points: &mut PointBlocks,
+        context: &Context,
+    ) -> Result<(Output, State), Broken> {
+        let purpose = fingerprint.map(|data| self.purpose(&data));
+        if let (true, Some(purpose)) = (self.resume, &purpose)
+            && let Some((output, state)) = Output::resume(self.out, purpose).map_err(Broken::Input)?
+        {
+            return Ok((output.saved_every(self.save_every), state));
+        }
+        Output::forget(self.out);
+        let names = if self.level { &NAMES[..] } else { &NAMES[..2] };
+        // text takes whatever comes
+        let kinds = match is_text(self.out) {
+            true => vec![CellKind::Text; points.blocks.head().columns.len()],
+            false => {
+                let look = || kinds(self.input, &mut points.blocks, self.options);
+                context.stage("looking at the columns", 0, "rows", look).map_err(Broken::Input)?
+            }
+        };
+        let kinds = kinds.into_iter().chain(vec![CellKind::Number; names.len()]);
+        let columns = appended_names(points.blocks.head(), names).into_iter().zip(kinds).collect();
+        let output = Output::create(self.out, columns, purpose.as_ref()).map_err(Broken::Work)?;
+        Ok((
+            output.saved_every(self.save_every),
+            State { seen: points.seen().clone(), log_density: Moments::default() },
+        ))
+    }
+
+    /// All that the bytes of the output depend on.
+    fn purpose(&self, data: &Fingerprint) -> Value {
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "work": "score",
+            "data": data,
+            "model": self.model_sha256,
+            "columns": self.coordinates,
+            "delimiter": self.options.delimiter,
+            "header": self.options.header,
+            "array": self.options.array,
+            "level": self.level,
+        })
+    }
+}
+
+/// Whether a table of this name is text.
+fn is_text(path: &Path) -> bool {
+    !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("parquet") || e.eq_ignore_ascii_case("npy"))
+}

@@ -1,0 +1,115 @@
+//! An evaluation of any number of rows, a block after another.
+//!
+//! **Statement.** As [`Evaluation::of`]: means and errors from sums that are merged block by block. The Stein test takes the
+//! rows that [`TestPlan`] ranks first: a random part of fixed size, the same whatever the blocks are. **Checked by** crates/lab/tests/lab/stream.rs.
+
+use super::Model;
+use super::evaluation::{Baseline, COMPARED, Compared, Evaluation, Fitness};
+use crate::Error;
+use crate::density::{Density, TestPlan};
+use crate::estimate::{Estimate, Moments};
+use crate::train::Context;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// A model and its baselines, ready to look at rows.
+pub struct RunningEvaluation<'a> {
+    model: &'a Model,
+    seed: u64,
+    baselines: Vec<(Compared, Box<dyn Density>)>,
+    /// Bits of the points that the kernels stand on, in standard units.
+    known: HashSet<Vec<u64>>,
+}
+
+/// What the rows looked at so far say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunningSums {
+    /// Rows looked at.
+    pub rows: u64,
+    /// Rows that the kernels stand on, bit for bit.
+    pub known: u64,
+    own: Moments,
+    kernels: Moments,
+    /// For each baseline −log p, and its difference to the model's.
+    baselines: Vec<[Moments; 2]>,
+    /// Rows for the Stein test.
+    tested: Vec<Tested>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Tested {
+    rank: f64,
+    row: u64,
+    point: Vec<f64>,
+}
+
+fn bits(point: &[f64]) -> Vec<u64> {
+    point.iter().map(|x| (x + 0.0).to_bits()).collect()
+}
+
+impl<'a> RunningEvaluation<'a> {
+    /// Makes the baselines of a model.
+    pub fn new(model: &'a Model, seed: u64, context: &Context) -> Result<Self, Error> {
+        let there = COMPARED.into_iter().filter(|other| other.applies(model));
+        let make = |other: Compared| {
+            let (stage, _) = other.work(model, &[]);
+            Ok((other, context.stage(stage, 0, "rows", || other.density(model, seed, context))?))
+        };
+        let baselines = there.map(make).collect::<Result<_, Error>>()?;
+        let known = model.kernels().points().chunks(model.manifold().ambient()).map(bits).collect();
+        Ok(RunningEvaluation { model, seed, baselines, known })
+    }
+
+    /// Looks at further rows, given as points in the units of the data.
+    pub fn add(&self, sums: &mut RunningSums, points: &[f64], context: &Context) -> Result<(), Error> {
+        let (model, m) = (self.model, self.model.manifold().ambient());
+        let (own, anchor) = model.log_densities(points, context)?;
+        let standard = model.standardised(points);
+        let compared = self.baselines.iter().map(|(_, density)| density.log_density(&standard, context));
+        // nothing is counted before all of it is known: an interruption leaves the sums as they were
+        let compared = compared.collect::<Result<Vec<Vec<f64>>, Error>>()?;
+        sums.baselines.resize(compared.len(), Default::default());
+        for (logs, [nll, difference]) in compared.iter().zip(&mut sums.baselines) {
+            let logs = || logs.iter().map(|log| log + model.log_unit());
+            nll.extend(logs().map(|log| -log));
+            difference.extend(logs().zip(&own).map(|(other, own)| other - own));
+        }
+        sums.own.extend(own.iter().map(|l| -l));
+        sums.kernels.extend(anchor.iter().map(|l| -l));
+        sums.known += standard.chunks(m).filter(|point| self.known.contains(&bits(point))).count() as u64;
+        let plan = TestPlan { seed: self.seed, ..TestPlan::default() };
+        for (row, point) in (sums.rows..).zip(points.chunks(m)) {
+            let rank = plan.rank(row);
+            if sums.tested.len() < plan.points || sums.tested.last().is_some_and(|last| rank < last.rank) {
+                let at = sums.tested.partition_point(|other| other.rank <= rank);
+                sums.tested.insert(at, Tested { rank, row, point: point.to_vec() });
+                sums.tested.truncate(plan.points);
+            }
+        }
+        sums.rows += own.len() as u64;
+        Ok(())
+    }
+
+    /// What all rows say.
+    pub fn finish(&self, sums: &RunningSums, context: &Context) -> Result<Evaluation, Error> {
+        // The error of log Z, as a number to add: zero, known to so many nats.
+        let error = Estimate { mean: 0.0, count: u64::MAX, ..self.model.log_z().value };
+        let baseline =
+            |((other, density), [nll, difference]): (&(Compared, Box<dyn Density>), &[Moments; 2])| Baseline {
+                name: density.name().to_string(),
+                method: other.method().to_string(),
+                nll: nll.mean(),
+                difference: difference.mean() + error,
+            };
+        let mut tested: Vec<&Tested> = sums.tested.iter().collect();
+        tested.sort_by_key(|tested| tested.row);
+        let points: Vec<f64> = tested.iter().flat_map(|tested| tested.point.iter().copied()).collect();
+        Ok(Evaluation {
+            test_rows: sums.rows as usize,
+            test_nll: sums.own.mean() + error,
+            kernels_nll: sums.kernels.mean(),
+            baselines: self.baselines.iter().zip(&sums.baselines).map(baseline).collect(),
+            goodness: Fitness::of(self.model, &points, self.seed, context)?,
+        })
+    }
+}
