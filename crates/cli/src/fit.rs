@@ -59,7 +59,10 @@ pub struct Arguments {
     /// Output folder, new or empty [default: runs/fit-NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Small, fast settings for a first look.
+    /// How much is tried: quick (kernels and baselines, no learnt correction) or normal [default: normal].
+    #[arg(long, value_name = "LEVEL", conflicts_with = "quick")]
+    effort: Option<Effort>,
+    /// Small, fast settings for a first look, with a short training of the correction.
     #[arg(long)]
     quick: bool,
     /// Drop duplicate rows.
@@ -87,7 +90,7 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Resume the interrupted fit in this folder.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "out", "quick", "distinct", "objective", "flow", "step_size", "seeds", "seed", "config", "set"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "out", "quick", "effort", "distinct", "objective", "flow", "step_size", "seeds", "seed", "config", "set"])]
     resume: Option<PathBuf>,
     /// Device for training: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
     #[arg(long, value_name = "NAME", default_value = "auto")]
@@ -149,6 +152,15 @@ impl Reading {
             options: self.source.options(),
         })
     }
+}
+
+/// How much is tried.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Effort {
+    /// Kernels and baselines, no learnt correction.
+    Quick,
+    /// A correction, learnt with the default settings.
+    Normal,
 }
 
 /// What was asked for: kept in the folder, so that a fit can be resumed.
@@ -215,10 +227,12 @@ fn prepare(arguments: &Arguments, context: &Context) -> Result<(RunFolder, Asked
     if let Some(path) = &arguments.config {
         config = config.overlay(&Config::parse(&path.display().to_string(), &file::read_text(path)?)?)?;
     }
-    if arguments.quick {
+    let effortless = arguments.effort == Some(Effort::Quick);
+    if arguments.quick || effortless {
         config = config.quick()?;
     }
     let flags = [
+        effortless.then(|| "objective=\"none\"".to_string()),
         arguments.objective.as_ref().map(|v| format!("objective={v:?}")),
         arguments.flow.as_ref().map(|v| format!("flow={v:?}")),
         arguments.step_size.map(|v| format!("step_size={v:?}")),
@@ -241,7 +255,7 @@ fn prepare(arguments: &Arguments, context: &Context) -> Result<(RunFolder, Asked
         sha256: dataset.sha256.clone(),
         reading: arguments.reading.clone(),
         distinct: arguments.distinct,
-        quick: arguments.quick,
+        quick: arguments.quick || effortless,
         config: config.text(),
     };
     Ok((RunFolder(folder), asked, config, dataset))

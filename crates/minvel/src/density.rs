@@ -17,6 +17,7 @@ mod kernel_density;
 mod local;
 mod mixture;
 mod natural;
+mod one_width;
 pub(crate) mod slope;
 mod wrapped;
 
@@ -26,7 +27,8 @@ pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit,
 pub use kernel_density::{BandwidthSearch, KernelDensity, LeftOut, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
-pub use wrapped::{WrappedKernels, WrappedMixture};
+pub use one_width::OneWidth;
+pub use wrapped::WrappedMixture;
 
 pub(crate) use crate::train::{by_pieces, by_rows};
 

@@ -162,6 +162,18 @@ impl Bump {
         order.iter().flat_map(|(_, i)| &points[i * self.ambient()..][..self.ambient()]).copied().collect()
     }
 
+    /// Appends the coordinates of a point in which t is a sum of squares; on Hⁿ also the factor that goes with them.
+    pub(super) fn embed(&self, point: &[f64], out: &mut Vec<f64>) {
+        for (space, scale, start) in self.factors() {
+            space.embed(&point[start..start + space.ambient()], scale.sqrt(), out);
+        }
+    }
+
+    /// Whether t is −½ times the sum of the squared differences of those coordinates, and of nothing else.
+    pub(super) fn is_flat(&self) -> bool {
+        !self.spaces.iter().any(|space| matches!(space, Space::Hyperbolic(_)))
+    }
+
     /// The points in the coordinates in which t is a sum of squares.
     pub(super) fn cloud(&self, points: &[f64]) -> Cloud {
         let count = rows(points, self.ambient());
@@ -181,9 +193,7 @@ impl Bump {
         let mut row = vec![];
         for point in points.chunks(self.ambient()) {
             row.clear();
-            for (space, scale, start) in self.factors() {
-                space.embed(&point[start..start + space.ambient()], scale.sqrt(), &mut row);
-            }
+            self.embed(point, &mut row);
             columns.iter_mut().zip(&row).for_each(|(column, x)| column.push(*x));
         }
         Cloud { count, columns, blocks }

@@ -34,7 +34,8 @@ impl Cloud {
         self.columns.iter().map(|c| c[i]).collect()
     }
 
-    /// t(x, c_j) for all centres, and the largest of them.
+    /// t(x, c_j) for all centres.
+    #[inline(always)]
     pub fn statistics(&self, x: &[f64], out: &mut [f64]) {
         for (k, out) in out.chunks_mut(STRIP).enumerate() {
             let strip = k * STRIP..k * STRIP + out.len();
@@ -63,6 +64,7 @@ impl Cloud {
     }
 }
 
+#[inline(always)]
 fn subtract_half_square(x: f64, column: &[f64], out: &mut [f64]) {
     for (t, c) in out.iter_mut().zip(column) {
         let d = x - c;
@@ -71,6 +73,7 @@ fn subtract_half_square(x: f64, column: &[f64], out: &mut [f64]) {
 }
 
 /// The largest of many numbers, in independent lanes.
+#[inline(always)]
 pub(super) fn largest(values: &[f64]) -> f64 {
     let mut lanes = [f64::NEG_INFINITY; 8];
     let (chunks, rest) = values.as_chunks::<8>();
@@ -119,6 +122,7 @@ pub(super) fn exp_below_zero(x: f64) -> f64 {
 }
 
 /// Σ w_j e^{κ(t_j − top)}, in independent lanes.
+#[inline(always)]
 pub(super) fn sum_of_exponentials(statistics: &[f64], weights: &[f64], kappa: f64, top: f64) -> f64 {
     let mut lanes = [0.0; 8];
     let (t, t_rest) = statistics.as_chunks::<8>();

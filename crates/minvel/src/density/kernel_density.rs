@@ -14,6 +14,7 @@ use super::{Bump, Density, blend, blended_draws, by_rows, draw, rows, share, uni
 use crate::train::Context;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
+use minvel_engine::{Loop, widest};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -122,6 +123,7 @@ impl KernelDensity {
     }
 
     /// t(x, c_j), −∞ in the range, and the largest.
+    #[inline(always)]
     fn statistics_without(&self, x: &[f64], without: Range<usize>, statistics: &mut [f64]) -> f64 {
         self.cloud.statistics(x, statistics);
         statistics[without].fill(f64::NEG_INFINITY);
@@ -141,9 +143,10 @@ impl KernelDensity {
             for (i, out) in (first..).zip(out) {
                 let hidden = without(i);
                 let left = 1.0 - self.weights[hidden.clone()].iter().sum::<f64>();
-                let top = self.statistics_without(&queries.row(i), hidden, &mut statistics);
-                let sum = sum_of_exponentials(&statistics, &self.weights, self.kappa, top);
-                *out = blend(self.kappa * top + (sum / left).ln() - log_normaliser, self.share);
+                let (x, statistics) = (&queries.row(i), statistics.as_mut_slice());
+                let mut sum = [0.0];
+                let top = widest(OnePoint { density: self, x, hidden, kappa: self.kappa, statistics, sums: &mut sum });
+                *out = blend(self.kappa * top + (sum[0] / left).ln() - log_normaliser, self.share);
             }
         })
     }
@@ -297,8 +300,8 @@ impl KernelDensity {
             for (i, out) in (first..).zip(out.chunks_mut(kappas.len())) {
                 let hidden = without(i);
                 let left = 1.0 - self.weights[hidden.clone()].iter().sum::<f64>();
-                let top = self.statistics_without(&queries.row(i), hidden, &mut statistics);
-                sums_by_doubling(&mut statistics, &self.weights, kappas[0], top, out);
+                let (x, statistics) = (&queries.row(i), statistics.as_mut_slice());
+                let top = widest(OnePoint { density: self, x, hidden, kappa: kappas[0], statistics, sums: out });
                 for (k, out) in out.iter_mut().enumerate() {
                     *out = blend(kappas[k] * top + (*out / left).ln() - normalisers[k], self.share);
                 }
@@ -331,7 +334,35 @@ impl Density for KernelDensity {
     }
 }
 
+/// Sums over all centres at one point, at κ and its doublings.
+struct OnePoint<'a> {
+    density: &'a KernelDensity,
+    x: &'a [f64],
+    /// Centres that are not seen.
+    hidden: Range<usize>,
+    kappa: f64,
+    statistics: &'a mut [f64],
+    sums: &'a mut [f64],
+}
+
+impl Loop for OnePoint<'_> {
+    /// The largest t.
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let OnePoint { density, x, hidden, kappa, statistics, sums } = self;
+        let top = density.statistics_without(x, hidden, statistics);
+        match sums {
+            [sum] => *sum = sum_of_exponentials(statistics, &density.weights, kappa, top),
+            _ => sums_by_doubling(statistics, &density.weights, kappa, top, sums),
+        }
+        top
+    }
+}
+
 /// Σ w_j e^{κ2^k(t_j − top)} for k = 0, 1, …; overwrites the statistics.
+#[inline(always)]
 fn sums_by_doubling(statistics: &mut [f64], weights: &[f64], kappa: f64, top: f64, sums: &mut [f64]) {
     sums.fill(0.0);
     for (t, w) in statistics.chunks_mut(256).zip(weights.chunks(256)) {
@@ -372,7 +403,11 @@ fn folded(train: &[f64], ambient: usize, search: &Search) -> (Vec<f64>, Vec<Rang
 const SECTIONS: usize = 8;
 
 /// Narrows the bracket of a maximum by the golden ratio.
-fn golden(mut low: f64, mut high: f64, value: &mut impl FnMut(f64) -> Result<f64, Error>) -> Result<(), Error> {
+pub(super) fn golden(
+    mut low: f64,
+    mut high: f64,
+    value: &mut impl FnMut(f64) -> Result<f64, Error>,
+) -> Result<(), Error> {
     let ratio = 0.5 * (5f64.sqrt() - 1.0);
     let inner = |low: f64, high: f64| (high - ratio * (high - low), low + ratio * (high - low));
     let (mut a, mut b) = inner(low, high);

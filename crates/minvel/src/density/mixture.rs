@@ -304,6 +304,24 @@ impl Mixture {
         Ok(best.expect("one component is tried").1)
     }
 
+    /// The same after some more rounds of expectation and maximisation, on these points.
+    pub fn refined(self, points: &[f64], rounds: usize, context: &Context) -> Result<Self, Error> {
+        let task = Task::new(&self.bump, self.standard.apply(points));
+        let mut guess = Guess { parameters: self.parameters, constants: self.constants };
+        let mut before = f64::NEG_INFINITY;
+        for _ in 0..rounds {
+            let (sums, likelihood) = task.expected(&guess, context)?;
+            if likelihood - before < ENOUGH {
+                break;
+            }
+            guess = task.maximised(&sums, self.components);
+            before = likelihood;
+        }
+        let Guess { parameters, constants } = guess;
+        let Mixture { bump, standard, components, share, .. } = self;
+        Ok(Mixture { bump, standard, components, parameters, constants, share })
+    }
+
     /// π_k and the laws of the factors, for each component.
     fn drawable(&self) -> Vec<(f64, Vec<Component>)> {
         let one = |k: usize| {

@@ -1,4 +1,4 @@
-//! Kernels and mixtures of wrapped normal laws, on any manifold.
+//! Mixtures of wrapped normal laws, on any manifold.
 //!
 //! **Statement.** N(x; c, Σ) = (2π)^{−n/2} det Σ^{−1/2} e^{−vᵀΣ⁻¹v/2} |dv/dvol|, v the normal coordinates of x about c. The
 //! mixture Σ_k π_k N(x; c_k, Σ_k) is found by expectation and maximisation: c_k moves to exp_{c_k}(mean of v), then Σ_k is the
@@ -9,7 +9,7 @@
 //! **Error.** Rounding; the steps of c and Σ leave out the end, and how |dv/dvol| changes with c: likelihoods are a little
 //! below the best. **Checked by** tests/densities/foreign.rs.
 
-use super::{Density, LocalKernels, MixtureSearch, blend, blended_draws, by_rows, draw, rows, share};
+use super::{Density, MixtureSearch, blend, blended_draws, by_rows, draw, rows, share};
 use crate::manifold::{InNumbers, Pairs};
 use crate::special::{Eigen, erf, log_gamma};
 use crate::train::Context;
@@ -17,39 +17,6 @@ use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 use std::f64::consts::TAU;
 use std::sync::Arc;
-
-/// Wrapped normal kernels of one width, which the left-out likelihood chose.
-#[derive(Clone, Debug)]
-pub struct WrappedKernels(LocalKernels);
-
-impl WrappedKernels {
-    /// About at least two different points.
-    pub fn left_out(manifold: &Arc<dyn Manifold>, points: &[f64], context: &Context) -> Result<Self, Error> {
-        Ok(WrappedKernels(LocalKernels::plain(manifold, points, context)?.density))
-    }
-}
-
-impl Density for WrappedKernels {
-    fn name(&self) -> &str {
-        "kernel density"
-    }
-
-    fn manifold(&self) -> Arc<dyn Manifold> {
-        self.0.manifold()
-    }
-
-    fn log_density(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
-        self.0.log_density_of(points, context)
-    }
-
-    fn score(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
-        self.0.score(points, context)
-    }
-
-    fn sample(&self, count: usize, seed: u64, _: &Context) -> Result<Vec<f64>, Error> {
-        Ok(self.0.sample(count, seed))
-    }
-}
 
 /// Laws end at this share of the injectivity radius, and no deviation is more than this share of it.
 const END: f64 = 0.9;

@@ -5,8 +5,7 @@ use crate::support::bare::Bare;
 use crate::support::fits::settings;
 use crate::support::klein::KleinBottle;
 use minvel::density::{
-    Bump, Density, LocalFit, LocalKernels, LocalSettings, MixtureSearch, TestPlan, WrappedKernels, WrappedMixture,
-    stein_test,
+    Bump, Density, LocalFit, LocalKernels, LocalSettings, MixtureSearch, OneWidth, TestPlan, WrappedMixture, stein_test,
 };
 use minvel::fit::{Fit, FitSettings, IntoManifold, Model};
 use minvel::manifold::quadrature::{angles, tensor};
@@ -200,7 +199,7 @@ fn kept_and_read(model: &Model, points: &[f64]) {
 fn baselines_of_the_klein_bottle_integrate_to_one_and_few_rows_are_enough() {
     let (context, points) = (Context::bare(), on_the_bottle(200, 3));
     let grid = bottle_grid(120);
-    let kernels = WrappedKernels::left_out(&KleinBottle.into_manifold(), &points, &context).unwrap();
+    let kernels = OneWidth::wrapped(&KleinBottle.into_manifold(), &points, &context).unwrap();
     let search = MixtureSearch::default();
     let mixture = WrappedMixture::fitted(&KleinBottle.into_manifold(), &points, 4, &search, &context).unwrap();
     let plain = LocalKernels::plain(&KleinBottle.into_manifold(), &points, &context).unwrap().density;

@@ -331,6 +331,24 @@ fn by_eight(lanes: &Lanes, start: f64, f: impl Fn(f64, f64) -> f64) -> f64 {
     eight.into_iter().fold(start, f)
 }
 
+/// −½ Σ (x_j − c_j)² of a point and the centres of a block in embedded coordinates.
+pub(super) struct Statistics<'a> {
+    pub x: &'a [f64],
+    pub centres: &'a [f64],
+    pub out: &'a mut Lanes,
+}
+
+impl Loop for Statistics<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        *self.out = [0.0; BLOCK];
+        add_squares(columns(self.centres), self.x, &[1.0; BLOCK], self.out, |d| d);
+        self.out.iter_mut().for_each(|t| *t *= -0.5);
+    }
+}
+
 /// Squares at most those of the distances of x from the centres of a block.
 pub(super) struct Chords<'a> {
     pub spaces: &'a [Space],

@@ -17,6 +17,8 @@ use std::f64::consts::{PI, TAU};
 pub(super) struct Layer {
     /// `[block, coordinate, lane]`.
     pub centres: Vec<f64>,
+    /// For natural kernels, coordinates in which t is a sum of squares, `[block, coordinate, lane]`; none where it is not.
+    pub embedded: Vec<f64>,
     /// log of the weights, `[block, lane]`, −∞ beyond the last centre.
     pub log_weights: Vec<f64>,
     /// Of the shapes that belong to these centres.
@@ -134,8 +136,15 @@ impl Layer {
         };
         let shapes = kernels.shapes.iter().map(|shape| (shape.list == k).then(|| shaped(shape))).collect();
         let index = Index::of(kernels, &sites.points);
+        let mut embedded = vec![];
+        if members.iter().any(|member| matches!(member.kind, Kind::Natural { .. })) && kernels.bump().is_flat() {
+            let mut rows = vec![];
+            sites.points.chunks(m).for_each(|c| kernels.bump().embed(c, &mut rows));
+            embedded = padded(&rows, rows.len() / total);
+        }
         let mut layer = Layer {
             centres: padded(&sites.points, m),
+            embedded,
             log_weights,
             shapes,
             members,

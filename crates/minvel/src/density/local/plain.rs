@@ -45,6 +45,34 @@ impl LocalKernels {
     }
 }
 
+impl LocalKernels {
+    /// Natural kernels of one κ about points, and the share u of the uniform law where the volume is finite.
+    pub(in crate::density) fn natural(
+        manifold: &Arc<dyn Manifold>,
+        points: &[f64],
+        kappa: f64,
+        uniform: f64,
+    ) -> Result<Self, Error> {
+        let all: Vec<usize> = (0..points.len() / manifold.ambient()).collect();
+        let blank = LocalKernels::blank(manifold)?;
+        let mut plain = blank.with_centres(points, &super::together(points, manifold.ambient(), all));
+        let rest = share(uniform, blank.log_volume()).map(|(share, _)| Family { kind: Kind::Uniform, share });
+        let kernels = Family { kind: Kind::Natural { kappa }, share: 1.0 - rest.map_or(0.0, |rest| rest.share) };
+        plain.families = rest.into_iter().chain([kernels]).collect();
+        Ok(plain.laid_out())
+    }
+
+    /// The same with another κ of all natural kernels.
+    pub(in crate::density) fn with_kappa(mut self, to: f64) -> Self {
+        for family in &mut self.families {
+            if let Kind::Natural { kappa } = &mut family.kind {
+                *kappa = to;
+            }
+        }
+        self.laid_out()
+    }
+}
+
 /// Kernels with their shares, the share of the uniform law, and log p of each point by the others.
 type Chosen = (Vec<(Kind, f64)>, f64, Vec<f64>);
 

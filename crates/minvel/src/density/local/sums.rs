@@ -10,7 +10,7 @@
 
 use super::index::{Descent, Node, TILE, Tile, Which};
 use super::kernels::{Kind, LocalKernels, padded};
-use super::lanes::{AddUp, BLOCK, Chords, Coordinates, Lanes, Whiten, Work};
+use super::lanes::{AddUp, BLOCK, Chords, Coordinates, Lanes, Statistics, Whiten, Work};
 use super::layer::highest;
 use crate::Error;
 use crate::density::by_pieces;
@@ -30,6 +30,8 @@ struct Here {
     least: f64,
     /// Blocks that were found and not yet looked at, those that promise most first.
     waiting: BinaryHeap<Node>,
+    /// For natural kernels: the point in coordinates in which t is a sum of squares.
+    embedded: Vec<f64>,
     /// Blocks that added something.
     added: usize,
     done: bool,
@@ -131,12 +133,14 @@ impl LocalKernels {
                 Node { promise: highest(layer.of_block(b), d * d), list, which: Which::Block(b) }
             }));
         });
-        let new = |_| Here {
-            top: f64::NEG_INFINITY,
-            least: f64::NEG_INFINITY,
-            waiting: BinaryHeap::new(),
-            added: 0,
-            done: false,
+        let embeds = self.layers.iter().any(|layer| !layer.embedded.is_empty());
+        let new = |x: &[f64]| {
+            let mut embedded = vec![];
+            if embeds {
+                self.bump().embed(x, &mut embedded);
+            }
+            let nothing = f64::NEG_INFINITY;
+            Here { top: nothing, least: nothing, waiting: BinaryHeap::new(), embedded, added: 0, done: false }
         };
         let mut all: Vec<Here> = tile.points.chunks(m).map(new).collect();
         out.fill(0.0);
@@ -176,7 +180,7 @@ impl LocalKernels {
             } else if node.promise > rest || rest == f64::NEG_INFINITY {
                 here.waiting.pop();
                 let Which::Block(block) = node.which else { continue };
-                if self.add_block((node.list, block), x, here.least, work, &mut here.top, sums) {
+                if self.add_block((node.list, block), (x, &here.embedded), here.least, work, &mut here.top, sums) {
                     here.added += 1;
                     // It changes little once there are some.
                     if here.added.is_power_of_two() || here.added.is_multiple_of(8) {
@@ -222,7 +226,7 @@ impl LocalKernels {
     fn add_block(
         &self,
         (list, block): (usize, usize),
-        x: &[f64],
+        (x, embedded): (&[f64], &[f64]),
         least: f64,
         work: &mut Work,
         top: &mut f64,
@@ -252,7 +256,7 @@ impl LocalKernels {
                     AddUp { base, logs, rate, squares, factor, top: start, least }
                 }
                 Kind::Natural { kappa } => {
-                    self.statistics(x, list, block, &mut statistics);
+                    self.statistics((x, embedded), list, block, &mut statistics);
                     AddUp { base, logs, rate: kappa, squares: &statistics, factor: &ones, top: start, least }
                 }
                 Kind::Local { shape, factor } => {
@@ -312,11 +316,16 @@ impl LocalKernels {
         }
     }
 
-    /// t of x and the centres of a block; 0 beyond the last.
-    fn statistics(&self, x: &[f64], list: usize, block: usize, out: &mut Lanes) {
-        let m = self.ambient();
-        let centres = self.sites[list].points.chunks(m).skip(block * BLOCK);
-        centres.zip(out).for_each(|(c, out)| *out = self.bump().statistic(x, c));
+    /// t of x and the centres of a block.
+    #[inline(always)]
+    fn statistics(&self, (x, embedded): (&[f64], &[f64]), list: usize, block: usize, out: &mut Lanes) {
+        let all = &self.layers[list].embedded;
+        if all.is_empty() {
+            let centres = self.sites[list].points.chunks(self.ambient()).skip(block * BLOCK);
+            return centres.zip(out).for_each(|(c, out)| *out = self.bump().statistic(x, c));
+        }
+        let width = embedded.len() * BLOCK;
+        Statistics { x: embedded, centres: &all[block * width..][..width], out }.run();
     }
 
     /// The blocks of a list of centres whose kernels promise more than `least` at x.
