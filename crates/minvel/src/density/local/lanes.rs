@@ -7,6 +7,8 @@
 //! centre repeat it with weight 0. Frames are those of [`Space::to_normal`].
 //! **Error.** Rounding: the series leave out less than 2·10⁻¹⁶. **Checked by** tests/densities/kernel_sums.rs.
 
+#![allow(clippy::needless_range_loop)] // iterators with closures are not inlined everywhere, and then not vectorised
+
 use super::coordinates::END;
 use crate::density::cloud::exp_below_zero;
 use crate::manifold::Space;
@@ -87,7 +89,9 @@ impl Loop for Coordinates<'_> {
                 Space::Hyperbolic(n) => hyperbolic(c, x, v, *n as i32 - 1, &mut work.factor),
             }
             for v in work.v[from..from + n].iter() {
-                (0..BLOCK).for_each(|i| work.square[i] += v[i] * v[i]);
+                for i in 0..BLOCK {
+                    work.square[i] += v[i] * v[i];
+                }
             }
             (at, from) = (at + m, from + n);
         }
@@ -97,7 +101,9 @@ impl Loop for Coordinates<'_> {
 #[inline(always)]
 fn flat(c: &[Lanes], x: &[f64], v: &mut [Lanes], f: impl Fn(f64) -> f64) {
     for ((c, x), v) in c.iter().zip(x).zip(v) {
-        (0..BLOCK).for_each(|i| v[i] = f(x - c[i]));
+        for i in 0..BLOCK {
+            v[i] = f(x - c[i]);
+        }
     }
 }
 
@@ -107,10 +113,14 @@ fn sphere(c: &[Lanes], x: &[f64], v: &mut [Lanes], two_sided: bool, radius: f64)
     let n = v.len();
     let (mut dot, mut t, mut side) = ([0.0; BLOCK], [0.0; BLOCK], [1.0; BLOCK]);
     for (c, x) in c.iter().zip(x) {
-        (0..BLOCK).for_each(|i| dot[i] += c[i] * x);
+        for i in 0..BLOCK {
+            dot[i] += c[i] * x;
+        }
     }
     if two_sided {
-        (0..BLOCK).for_each(|i| side[i] = if dot[i] < 0.0 { -1.0 } else { 1.0 });
+        for i in 0..BLOCK {
+            side[i] = if dot[i] < 0.0 { -1.0 } else { 1.0 };
+        }
     }
     for (c, x) in c.iter().zip(x) {
         for i in 0..BLOCK {
@@ -124,11 +134,15 @@ fn sphere(c: &[Lanes], x: &[f64], v: &mut [Lanes], two_sided: bool, radius: f64)
         along[i] = (dot[i] + sign * x[n]) / (1.0 + sign * c[n][i]);
     }
     for ((c, x), v) in c.iter().zip(x).zip(v) {
-        (0..BLOCK).for_each(|i| v[i] = side[i] * (x - c[i] * along[i]));
+        for i in 0..BLOCK {
+            v[i] = side[i] * (x - c[i] * along[i]);
+        }
     }
     let last = (0.5 * END * radius).sin().powi(2);
     let mut inside = [0.0; BLOCK];
-    (0..BLOCK).for_each(|i| inside[i] = if t[i] <= last { 1.0 } else { 0.0 });
+    for i in 0..BLOCK {
+        inside[i] = if t[i] <= last { 1.0 } else { 0.0 };
+    }
     (stretch(&t, last), inside)
 }
 
@@ -158,7 +172,9 @@ fn stretch(t: &Lanes, last: f64) -> Lanes {
     };
     let mut out = [0.0; BLOCK];
     if t.iter().all(|t| *t < NEAR) {
-        (0..BLOCK).for_each(|i| out[i] = polynomial(&WHOLE, t[i]));
+        for i in 0..BLOCK {
+            out[i] = polynomial(&WHOLE, t[i]);
+        }
         return out;
     }
     for i in 0..BLOCK {
@@ -186,11 +202,17 @@ fn polynomial<const N: usize>(terms: &[f64; N], x: f64) -> f64 {
 #[inline(always)]
 fn finish(v: &mut [Lanes], scale: &Lanes, unit: f64, power: i32, inside: &Lanes, factor: &mut Lanes) {
     for v in v.iter_mut() {
-        (0..BLOCK).for_each(|i| v[i] *= unit * scale[i]);
+        for i in 0..BLOCK {
+            v[i] *= unit * scale[i];
+        }
     }
-    (0..BLOCK).for_each(|i| factor[i] *= inside[i]);
+    for i in 0..BLOCK {
+        factor[i] *= inside[i];
+    }
     for _ in 0..power {
-        (0..BLOCK).for_each(|i| factor[i] *= scale[i]);
+        for i in 0..BLOCK {
+            factor[i] *= scale[i];
+        }
     }
 }
 
@@ -222,16 +244,24 @@ fn hyperbolic(c: &[Lanes], x: &[f64], v: &mut [Lanes], power: i32, factor: &mut 
     }
     let mut g = [0.0; BLOCK];
     if r2.iter().all(|r2| *r2 < NEAR) {
-        (0..BLOCK).for_each(|i| g[i] = polynomial(&TERMS, r2[i]));
+        for i in 0..BLOCK {
+            g[i] = polynomial(&TERMS, r2[i]);
+        }
     } else {
         let far = |r2: f64| if r2 > 0.0 { r2.sqrt().atanh() / r2.sqrt() } else { 1.0 };
-        (0..BLOCK).for_each(|i| g[i] = far(r2[i]));
+        for i in 0..BLOCK {
+            g[i] = far(r2[i]);
+        }
     }
     for v in v.iter_mut() {
-        (0..BLOCK).for_each(|i| v[i] *= 2.0 * g[i]);
+        for i in 0..BLOCK {
+            v[i] *= 2.0 * g[i];
+        }
     }
     for _ in 0..power {
-        (0..BLOCK).for_each(|i| factor[i] *= g[i] * (1.0 - r2[i]));
+        for i in 0..BLOCK {
+            factor[i] *= g[i] * (1.0 - r2[i]);
+        }
     }
 }
 
@@ -256,7 +286,9 @@ impl Loop for Whiten<'_> {
             *y = v[a];
             for (b, done) in done.iter().enumerate() {
                 let c = &factors[a * (a + 1) / 2 + b];
-                (0..BLOCK).for_each(|i| y[i] -= c[i] * done[i]);
+                for i in 0..BLOCK {
+                    y[i] -= c[i] * done[i];
+                }
             }
             let c = &factors[a * (a + 1) / 2 + a];
             for i in 0..BLOCK {
@@ -309,11 +341,15 @@ impl Loop for AddUp<'_> {
         for (k, terms) in terms.as_chunks::<8>().0.iter().enumerate() {
             let factor = &factor.as_chunks::<8>().0[k];
             let mut counts = [0.0; 8];
-            (0..8).for_each(|l| counts[l] = if terms[l] > least || factor[l] > STRETCHED { 1.0 } else { 0.0 });
+            for l in 0..8 {
+                counts[l] = if terms[l] > least || factor[l] > STRETCHED { 1.0 } else { 0.0 };
+            }
             if counts == [0.0; 8] {
                 continue;
             }
-            (0..8).for_each(|l| sums[l] += exp_below_zero(terms[l] - top) * factor[l]);
+            for l in 0..8 {
+                sums[l] += exp_below_zero(terms[l] - top) * factor[l];
+            }
         }
         (top, sums.iter().sum())
     }
@@ -345,7 +381,9 @@ impl Loop for Statistics<'_> {
     fn run(self) {
         *self.out = [0.0; BLOCK];
         add_squares(columns(self.centres), self.x, &[1.0; BLOCK], self.out, |d| d);
-        self.out.iter_mut().for_each(|t| *t *= -0.5);
+        for t in self.out.iter_mut() {
+            *t *= -0.5;
+        }
     }
 }
 
@@ -382,22 +420,32 @@ impl Loop for Chords<'_> {
                 Space::Projective(_) | Space::So3 => {
                     let (mut dot, mut side) = ([0.0; BLOCK], [1.0; BLOCK]);
                     for (c, x) in c.iter().zip(x) {
-                        (0..BLOCK).for_each(|i| dot[i] += c[i] * x);
+                        for i in 0..BLOCK {
+                            dot[i] += c[i] * x;
+                        }
                     }
-                    (0..BLOCK).for_each(|i| side[i] = if dot[i] < 0.0 { -1.0 } else { 1.0 });
+                    for i in 0..BLOCK {
+                        side[i] = if dot[i] < 0.0 { -1.0 } else { 1.0 };
+                    }
                     add_squares(c, x, &side, &mut sum, |d| d);
                     let unit = if *space == Space::So3 { 4.0 } else { 1.0 };
-                    sum.iter_mut().for_each(|sum| *sum *= unit);
+                    for sum in &mut sum {
+                        *sum *= unit;
+                    }
                 }
                 Space::Hyperbolic(_) => {
                     let mut row = vec![0.0; m];
                     for i in 0..BLOCK {
-                        row.iter_mut().zip(c).for_each(|(row, c)| *row = c[i]);
+                        for (row, c) in row.iter_mut().zip(c) {
+                            *row = c[i];
+                        }
                         sum[i] = space.chord_squared(&row, x);
                     }
                 }
             }
-            (0..BLOCK).for_each(|i| out[i] += sum[i]);
+            for i in 0..BLOCK {
+                out[i] += sum[i];
+            }
         }
         by_eight(out, f64::INFINITY, |a, b| if b < a { b } else { a })
     }

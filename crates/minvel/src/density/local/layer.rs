@@ -190,6 +190,12 @@ impl Layer {
         }
     }
 
+    /// One bound a + b d² of all kernels of a block, which is quicker and promises more.
+    pub fn roughly(&self, block: usize) -> (f64, f64) {
+        let parts = self.of_block(block).iter().flat_map(|promise| promise.0).filter(|part| part.0 > f64::NEG_INFINITY);
+        parts.fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |all, part| (all.0.max(part.0), all.1.max(part.1)))
+    }
+
     pub fn of_block(&self, block: usize) -> &[Promise] {
         &self.promises[block * self.members.len()..][..self.members.len()]
     }

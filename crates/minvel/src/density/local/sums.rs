@@ -44,38 +44,45 @@ struct Found<'a> {
     rows: Vec<f64>,
     lanes: Vec<f64>,
     radii: Lanes,
+    /// One bound a + b d² each.
+    logs: Lanes,
+    rates: Lanes,
 }
 
 impl<'a> Found<'a> {
     fn new(kernels: &LocalKernels, nodes: &'a [Node]) -> Self {
         let (mut rows, mut radii) = (vec![], [0.0; BLOCK]);
-        for (node, radius) in nodes.iter().zip(&mut radii) {
+        let (mut logs, mut rates) = ([f64::NEG_INFINITY; BLOCK], [0.0; BLOCK]);
+        for (k, node) in nodes.iter().enumerate() {
             let Which::Block(block) = node.which else { continue };
-            let (centre, own) = kernels.layers[node.list].index.blocks.ball(block, kernels.ambient());
+            let layer = &kernels.layers[node.list];
+            let (centre, radius) = layer.index.blocks.ball(block, kernels.ambient());
             rows.extend_from_slice(centre);
-            *radius = own;
+            radii[k] = radius;
+            (logs[k], rates[k]) = layer.roughly(block);
         }
         let lanes = if nodes.is_empty() { vec![] } else { padded(&rows, kernels.ambient()) };
-        Found { nodes, rows, lanes, radii }
+        Found { nodes, rows, lanes, radii, logs, rates }
     }
 
-    /// The least distances of x from the points of each block.
+    /// The squares of the least distances of x from the points of each block, and a bound of what they promise.
     #[inline(always)]
-    fn distances(&self, kernels: &LocalKernels, x: &[f64]) -> Lanes {
-        let mut out = [0.0; BLOCK];
+    fn at(&self, kernels: &LocalKernels, x: &[f64]) -> (Lanes, Lanes) {
+        let (mut out, mut bounds) = ([0.0; BLOCK], [f64::NEG_INFINITY; BLOCK]);
         if self.nodes.is_empty() {
-            return out;
+            return (out, bounds);
         }
         if kernels.foreign.is_some() {
             kernels.chords_squared(&self.rows, x, &mut out[..self.nodes.len()]);
         } else {
             Chords { spaces: &kernels.spaces, x, centres: &self.lanes, out: &mut out }.run();
         }
-        for (out, radius) in out.iter_mut().zip(&self.radii) {
-            let d = out.sqrt() - radius;
-            *out = if d > 0.0 { d } else { 0.0 };
+        for k in 0..BLOCK {
+            let d = out[k].sqrt() - self.radii[k];
+            out[k] = if d > 0.0 { d * d } else { 0.0 };
+            bounds[k] = self.logs[k] + self.rates[k] * out[k];
         }
-        out
+        (out, bounds)
     }
 }
 
@@ -166,10 +173,13 @@ impl LocalKernels {
     /// Looks at the blocks that promise more at x than anything that may still be found, those that promise most first.
     #[inline(always)]
     fn go_on(&self, x: &[f64], here: &mut Here, found: &Found, rest: f64, work: &mut Work, sums: &mut [f64]) {
-        let distances = found.distances(self, x);
-        for (node, d) in found.nodes.iter().zip(&distances) {
+        let (squares, bounds) = found.at(self, x);
+        for ((node, square), bound) in found.nodes.iter().zip(&squares).zip(&bounds) {
             let Which::Block(block) = node.which else { continue };
-            let promise = highest(self.layers[node.list].of_block(block), d * d);
+            if *bound <= here.least {
+                continue;
+            }
+            let promise = highest(self.layers[node.list].of_block(block), *square);
             if promise > here.least {
                 here.waiting.push(Node { promise, ..*node });
             }
