@@ -7,7 +7,7 @@
 //! **Conventions.** Folds keep repeated points together, so that repeats of a point do not call for ever narrower kernels.
 //! **Error.** On a manifold that is no product of model spaces coordinates and volumes come from its own exp and log
 //! ([`Manifold::exp_log_volume`]), else all is the same. Widths stop at an eighth of the injectivity radius, and kernels on curved spaces at nine tenths of it: what is
-//! lost is e⁻²⁶ in two dimensions; otherwise rounding. Scores are exact but for differences of coordinates of order 10⁻⁹.
+//! lost is e⁻²⁶ in two dimensions; otherwise rounding. Scores are exact but on hyperbolic space, where differences of coordinates err by about 10⁻⁹.
 //! **Checked by** tests/densities/local_kernels.rs.
 
 mod coordinates;

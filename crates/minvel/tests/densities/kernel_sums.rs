@@ -164,7 +164,7 @@ fn groups_cost_little_and_are_few() {
     };
     let ((points, _), (groups, density)) = (score(usize::MAX), score(10));
     println!("held out: {points:.4} about points, {groups:.4} about groups");
-    assert!((points - groups).abs() < 2e-3, "{points} and {groups}");
+    assert!(groups > points - 2e-3, "{points} and {groups}");
     let families = density.families().iter().enumerate();
     let grouped: Vec<usize> =
         families.filter(|(_, f)| matches!(f.kind, Kind::Grouped { .. })).map(|(k, _)| k).collect();

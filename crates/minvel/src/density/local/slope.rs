@@ -5,6 +5,7 @@ use super::lanes::{BLOCK, Work};
 use crate::Error;
 use crate::density::by_rows;
 use crate::manifold::{Pairs, Space};
+use crate::special::dot;
 use crate::train::Context;
 
 /// Kernels whose part in p is below this are passed over.
@@ -134,29 +135,68 @@ impl LocalKernels {
         all
     }
 
-    /// Adds pull·∂v/∂x − part·∂log|dvol/dv|/∂x, by central differences of the coordinates.
+    /// Adds pull·∂v/∂x − part·∂log|dvol/dv|/∂x, space by space.
     fn pull_back(&self, centre: &[f64], x: &[f64], pull: &[f64], part: f64, out: &mut [f64]) {
-        let n = self.dim();
-        let (mut to, mut up, mut down) = (x.to_vec(), vec![0.0; n], vec![0.0; n]);
-        let mut start = 0;
+        let (mut at, mut from) = (0, 0);
         for space in &self.spaces {
-            let own = start..start + space.ambient();
-            start = own.end;
-            // Inside the ball of hyperbolic space, steps shrink with the distance from its edge.
-            let room = match space {
-                Space::Hyperbolic(_) => 1.0 - x[own.clone()].iter().map(|x| x * x).sum::<f64>().min(0.999_999),
-                _ => 1.0,
-            };
-            let h = 1e-6 * room;
-            for j in own {
-                to[j] = x[j] + h;
-                let above = self.to_normal(centre, &to, &mut up);
-                to[j] = x[j] - h;
-                let below = self.to_normal(centre, &to, &mut down);
-                to[j] = x[j];
-                let slope: f64 = pull.iter().zip(&up).zip(&down).map(|((p, a), b)| p * (a - b)).sum();
-                out[j] += (slope - part * (above - below)) / (2.0 * h);
+            let (own, turned) = (at..at + space.ambient(), from..from + space.dim());
+            (at, from) = (own.end, turned.end);
+            let (c, x, pull, out) = (&centre[own.clone()], &x[own.clone()], &pull[turned], &mut out[own]);
+            match space {
+                Space::Euclidean(_) | Space::Torus(_) => out.iter_mut().zip(pull).for_each(|(out, p)| *out += p),
+                Space::Sphere(n) => on_sphere(c, x, pull, part * (*n as f64 - 1.0), 1.0, out),
+                Space::Projective(n) => on_sphere(c, x, pull, part * (*n as f64 - 1.0), side(c, x), out),
+                Space::So3 => {
+                    let pull: Vec<f64> = pull.iter().map(|p| 2.0 * p).collect();
+                    on_sphere(c, x, &pull, part * 2.0, side(c, x), out);
+                }
+                Space::Hyperbolic(_) => in_ball(*space, c, x, pull, part, out),
             }
         }
+    }
+}
+
+/// −1 where −x is nearer to c than x.
+fn side(c: &[f64], x: &[f64]) -> f64 {
+    if dot(c, x) < 0.0 { -1.0 } else { 1.0 }
+}
+
+/// On a sphere v = (θ/sin θ)·w with w linear in y = side·x ([`Space::to_normal`]) and ∂θ/∂y = −c/sin θ; log|dvol/dv| is a multiple
+/// of log(sin θ/θ), and `part` that multiple of the kernel's part. With g = (1 − θ cot θ)/sin² θ, (θ/sin θ)′/sin θ = g and
+/// (log(sin θ/θ))′/sin θ = −g·sin θ/θ.
+fn on_sphere(c: &[f64], x: &[f64], pull: &[f64], part: f64, side: f64, out: &mut [f64]) {
+    let n = c.len() - 1;
+    let sign = if c[n] < 0.0 { -1.0 } else { 1.0 };
+    let below = 1.0 + sign * c[n];
+    let cosine = side * dot(c, x);
+    let along = (cosine + sign * side * x[n]) / below;
+    let w = |j: usize| side * x[j] - c[j] * along;
+    let sine = (0..n).map(|j| w(j) * w(j)).sum::<f64>().sqrt();
+    let angle = sine.atan2(cosine);
+    let stretch = if sine > 1e-12 { angle / sine } else { 1.0 };
+    // Near the centre the quotient would cancel.
+    let g =
+        if angle < 1e-3 { 1.0 / 3.0 + 2.0 / 15.0 * angle * angle } else { (1.0 - stretch * cosine) / (sine * sine) };
+    let turned: f64 = (0..n).map(|j| pull[j] * w(j)).sum();
+    let leaning = stretch * (0..n).map(|j| pull[j] * c[j]).sum::<f64>() / below;
+    let radial = g * turned + part * g / stretch + leaning;
+    for k in 0..n {
+        out[k] += side * (stretch * pull[k] - radial * c[k]);
+    }
+    out[n] -= side * (radial * c[n] + sign * leaning);
+}
+
+/// In the ball by central differences, whose steps shrink with the distance from its edge.
+fn in_ball(space: Space, c: &[f64], x: &[f64], pull: &[f64], part: f64, out: &mut [f64]) {
+    let (mut to, mut up, mut down) = (x.to_vec(), vec![0.0; pull.len()], vec![0.0; pull.len()]);
+    let h = 1e-6 * (1.0 - dot(x, x).min(0.999_999));
+    for j in 0..x.len() {
+        to[j] = x[j] + h;
+        let above = space.to_normal(c, &to, &mut up);
+        to[j] = x[j] - h;
+        let below = space.to_normal(c, &to, &mut down);
+        to[j] = x[j];
+        let slope: f64 = pull.iter().zip(&up).zip(&down).map(|((p, a), b)| p * (a - b)).sum();
+        out[j] += (slope - part * (above - below)) / (2.0 * h);
     }
 }
