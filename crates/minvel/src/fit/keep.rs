@@ -37,9 +37,10 @@ struct Note {
 impl Note {
     /// Whether it is what a fit writes: no other number may be used unseen.
     fn is_sound(&self, manifold: &dyn Manifold) -> bool {
-        // Each list of neighbours may shape two lists of kernels.
-        let shapes = 2 * self.settings.kernels.neighbours.len();
-        let shaped = |f: &Family| if let Kind::Local { shape, .. } = f.kind { shape < shapes } else { true };
+        let shaped = |f: &Family| match f.kind {
+            Kind::Local { shape, .. } => self.settings.kernels.neighbours_of(shape, manifold.dim()) > 0,
+            Kind::Uniform | Kind::Fixed { .. } | Kind::Grouped { .. } | Kind::Natural { .. } => true,
+        };
         self.settings.fault().is_none()
             && self.standard.is_for(manifold.ambient())
             && self.families.iter().all(shaped)
