@@ -13,27 +13,31 @@
 mod coordinates;
 mod draws;
 mod folds;
+mod geometry;
 mod groups;
 mod index;
 mod kernels;
+mod kit;
 mod lanes;
 mod layer;
 mod neighbours;
 mod part;
 mod plain;
 mod shape;
+mod shares;
 mod slope;
 mod sums;
 
 pub use kernels::{Family, Kind, LocalKernels};
 pub(super) use shape::cholesky;
 
-use crate::density::by_rows;
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use folds::Folds;
+use kit::{Kit, SHARED};
 use neighbours::Neighbours;
 use serde::{Deserialize, Serialize};
+use shares::{ROUNDS, log_mean, shares};
 use std::sync::Arc;
 
 /// How a density of local kernels is made of points.
@@ -85,11 +89,6 @@ pub struct LocalFit {
     /// ∂ log p at each point by the density of the other folds, in coordinates, where asked for.
     pub derivative: Vec<f64>,
 }
-
-/// Shares below this are dropped, and the others made to add up to one.
-const NEGLIGIBLE: f64 = 1e-3;
-/// The uniform law keeps at least this share, so that no place has density zero.
-const LEAST_UNIFORM: f64 = 1e-4;
 
 impl LocalSettings {
     fn before_there_were_groups() -> usize {
@@ -206,120 +205,6 @@ impl LocalSettings {
     }
 }
 
-/// What densities of some of the points are built with.
-struct Kit<'a> {
-    settings: &'a LocalSettings,
-    points: &'a [f64],
-    blank: LocalKernels,
-    neighbours: Neighbours,
-    /// Neighbours of each shape.
-    counts: Vec<usize>,
-    widths: Vec<f64>,
-    /// Whether wide kernels stand on groups of points.
-    grouped: bool,
-}
-
-impl<'a> Kit<'a> {
-    fn new(
-        settings: &'a LocalSettings,
-        manifold: &Arc<dyn Manifold>,
-        points: &'a [f64],
-        context: &Context,
-    ) -> Result<Self, Error> {
-        let blank = LocalKernels::blank(manifold)?.with_tolerance(settings.tolerance);
-        let counts: Vec<usize> =
-            settings.neighbours.iter().map(|k| (k * manifold.dim() as f64).ceil() as usize).collect();
-        let longest = counts.iter().copied().max().unwrap_or(1);
-        let rows = points.len() / manifold.ambient();
-        let neighbours =
-            context.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, context))?;
-        let widths = settings.widths_of(&blank, &neighbours);
-        let grouped = rows >= settings.grouped && blank.foreign.is_none();
-        Ok(Kit { settings, points, blank, neighbours, counts, widths, grouped })
-    }
-
-    /// The density of the points `of`, with equal shares; those `outside` do not shape it.
-    fn build(
-        &self,
-        of: &[usize],
-        outside: &(dyn Fn(usize) -> bool + Sync),
-        context: &Context,
-    ) -> Result<LocalKernels, Error> {
-        let LocalSettings { factors, shrinkage, .. } = self.settings;
-        // The largest factor must not take a kernel over the cut locus.
-        let widest = self.blank.widest() / factors.iter().copied().fold(1.0, f64::max).sqrt();
-        let (points, neighbours, m) = (self.points, &self.neighbours, self.blank.ambient());
-        let of = &self.ordered(of);
-        let mut density = self.blank.with_centres(points, of);
-        let around = shape::Surroundings { points, neighbours, outside, shrinkage: *shrinkage, widest };
-        for &count in &self.counts {
-            density.add_shape(0, of, count, &around, context)?;
-        }
-        let mut fixed: Vec<Kind> = self.widths.iter().map(|&width| Kind::Fixed { width }).collect();
-        if self.grouped {
-            for (kind, sites) in fixed.iter_mut().zip(groups::grouped(&self.blank, points, of, &self.widths, context)?)
-            {
-                if let (Kind::Fixed { width }, Some(sites)) = (*kind, sites) {
-                    density.sites.push(sites);
-                    *kind = Kind::Grouped { group: density.sites.len() - 2, width };
-                }
-            }
-            for count in self.coarse() {
-                let (sites, members) = groups::grouped_by(&self.blank, points, of, count / SHARED, context);
-                let mut order: Vec<usize> = (0..members.len()).collect();
-                order.sort_by_key(|&k| self.class(members[k]));
-                density.sites.push(sites.reordered(&order, m));
-                let members: Vec<usize> = order.iter().map(|&k| members[k]).collect();
-                density.add_shape(density.sites.len() - 1, &members, count, &around, context)?;
-            }
-        }
-        density.families = self.families(&density, fixed);
-        Ok(density.laid_out())
-    }
-
-    /// Neighbours of the shapes that have a second list of kernels, about groups.
-    fn coarse(&self) -> impl Iterator<Item = usize> {
-        self.counts.iter().copied().filter(|count| self.grouped && count / SHARED >= 2)
-    }
-
-    /// All kinds of kernels, with equal shares.
-    fn families(&self, density: &LocalKernels, fixed: Vec<Kind>) -> Vec<Family> {
-        let uniform = density.log_volume().map(|_| Kind::Uniform);
-        let factors = &self.settings.factors;
-        let mut kinds: Vec<Kind> = uniform.into_iter().chain(fixed).collect();
-        for (shape, count) in self.counts.iter().enumerate() {
-            let coarse = self.coarse().any(|c| c == *count);
-            let own = factors.iter().filter(|factor| !coarse || **factor < 1.0);
-            kinds.extend(own.map(|&factor| Kind::Local { shape, factor }));
-        }
-        for (k, _) in self.coarse().enumerate() {
-            let own = factors.iter().filter(|factor| **factor >= 1.0);
-            kinds.extend(own.map(|&factor| Kind::Local { shape: self.counts.len() + k, factor }));
-        }
-        let share = 1.0 / kinds.len() as f64;
-        kinds.into_iter().map(|kind| Family { kind, share }).collect()
-    }
-}
-
-/// Kernels that are shaped by so many neighbours and not narrower than these lie are shared by the sixth part of them.
-const SHARED: usize = 6;
-
-impl Kit<'_> {
-    /// Points whose kernels reach about as far, and of these near ones, together: a wide kernel among narrow ones would have
-    /// all of them looked at from afar.
-    fn ordered(&self, of: &[usize]) -> Vec<usize> {
-        let mut of = of.to_vec();
-        of.sort_by_key(|&i| self.class(i));
-        let classes = of.chunk_by(|a, b| self.class(*a) == self.class(*b));
-        classes.flat_map(|own| together(self.points, self.blank.ambient(), own.to_vec())).collect()
-    }
-
-    /// How far the kernels of a point reach, in powers of four.
-    fn class(&self, i: usize) -> i64 {
-        (self.neighbours.reach[i].max(f64::MIN_POSITIVE).log2() / 2.0).floor() as i64
-    }
-}
-
 /// Tells fits of other points or with other settings apart.
 pub(crate) fn inputs(settings: &LocalSettings, points: &[f64], seed: u64) -> Fingerprint {
     let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres, grouped, tolerance } = settings;
@@ -357,71 +242,4 @@ fn longest(points: &[f64], m: usize, of: &[usize]) -> usize {
     }
     let length = |j: usize| ends[j].1 - ends[j].0;
     (0..m).max_by(|&a, &b| length(a).total_cmp(&length(b))).expect("a point has coordinates")
-}
-
-/// Rounds of EM at most.
-const ROUNDS: usize = 300;
-/// More rows than this are at first represented by as many, at equal distances in their order.
-const REPRESENTED: usize = 50_000;
-/// Rounds with all of them then.
-const LAST_ROUNDS: usize = 40;
-
-/// The shares that maximise Σ_rows log Σ_s π_s e^{logs}, by rounds of EM from given ones; the uniform law, if any, is the first.
-fn shares(
-    logs: &[f64],
-    mut shares: Vec<f64>,
-    uniform_first: bool,
-    rounds: usize,
-    context: &Context,
-) -> Result<Vec<f64>, Error> {
-    let count = shares.len();
-    let rows = logs.len() / count;
-    let rounds = rounds.min(ROUNDS);
-    if rows > REPRESENTED {
-        let some = |k: usize| &logs[k * rows / REPRESENTED * count..][..count];
-        let some: Vec<f64> = (0..REPRESENTED).flat_map(some).copied().collect();
-        shares = rounds_of_em(&some, shares, rounds, context)?;
-    }
-    let rounds = if rows > REPRESENTED { rounds.min(LAST_ROUNDS) } else { rounds };
-    shares = rounds_of_em(logs, shares, rounds, context)?;
-    shares.iter_mut().filter(|s| **s < NEGLIGIBLE).for_each(|s| *s = 0.0);
-    if uniform_first {
-        shares[0] = shares[0].max(LEAST_UNIFORM);
-    }
-    let kept: f64 = shares.iter().sum();
-    Ok(shares.iter().map(|s| s / kept).collect())
-}
-
-fn rounds_of_em(logs: &[f64], mut shares: Vec<f64>, rounds: usize, context: &Context) -> Result<Vec<f64>, Error> {
-    // Sums of so many rows each, whatever the threads, so that rounding does not depend on them.
-    const EACH: usize = 4096;
-    let count = shares.len();
-    let rows = logs.len() / count;
-    let likelihoods = by_rows(rows, count, &context.quiet(), |first, out| {
-        for (row, out) in logs[first * count..].chunks(count).zip(out.chunks_mut(count)) {
-            let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            out.iter_mut().zip(row).for_each(|(out, x)| *out = (x - top).exp());
-        }
-    })?;
-    for _ in 0..rounds {
-        let sums = by_rows(rows.div_ceil(EACH), count, &context.quiet(), |first, out| {
-            for (part, next) in (first..).zip(out.chunks_mut(count)) {
-                let rows = &likelihoods[part * EACH * count..((part + 1) * EACH).min(rows) * count];
-                for row in rows.chunks(count) {
-                    let total: f64 = row.iter().zip(&shares).map(|(l, s)| l * s).sum();
-                    next.iter_mut().zip(row).for_each(|(next, l)| *next += l / total);
-                }
-            }
-        })?;
-        for (k, share) in shares.iter_mut().enumerate() {
-            *share *= sums.iter().skip(k).step_by(count).sum::<f64>() / rows as f64;
-        }
-    }
-    Ok(shares)
-}
-
-/// log Σ_k π_k e^{logs_k}.
-fn log_mean(logs: &[f64], shares: &[f64]) -> f64 {
-    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    top + logs.iter().zip(shares).map(|(log, share)| share * (log - top).exp()).sum::<f64>().ln()
 }

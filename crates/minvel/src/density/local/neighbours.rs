@@ -4,9 +4,10 @@
 //! next block is farther than the k-th. **Conventions.** Repeats of the point itself are no neighbours. Equal distances come
 //! in the order of the rows. **Error.** None. **Checked by** tests/densities/kernel_sums.rs.
 
+use super::geometry::Chords;
 use super::index::{Descent, Index, Node, TILE, Tile, Which};
 use super::kernels::{LocalKernels, padded};
-use super::lanes::{BLOCK, Chords};
+use super::lanes::BLOCK;
 use crate::Error;
 use crate::density::by_pieces;
 use crate::manifold::Space;

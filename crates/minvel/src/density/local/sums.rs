@@ -8,9 +8,10 @@
 //! **Error.** ε of the density (all families together, by their shares), and rounding; ε = 0 looks at everything.
 //! **Checked by** tests/densities/kernel_sums.rs.
 
+use super::geometry::{Chords, Coordinates, Statistics};
 use super::index::{Descent, Node, TILE, Tile, Which};
 use super::kernels::{Kind, LocalKernels, padded};
-use super::lanes::{AddUp, BLOCK, Chords, Coordinates, Lanes, Statistics, Whiten, Work};
+use super::lanes::{AddUp, BLOCK, Lanes, Whiten, Work};
 use super::layer::highest;
 use crate::Error;
 use crate::density::by_pieces;

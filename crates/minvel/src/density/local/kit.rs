@@ -1,0 +1,122 @@
+//! How the kernels of some of the points are made: neighbours once, then covariances, groups and families for each part.
+
+use super::kernels::{Family, Kind, LocalKernels};
+use super::neighbours::Neighbours;
+use super::{LocalSettings, groups, shape, together};
+use crate::train::Context;
+use crate::{Error, Manifold};
+use std::sync::Arc;
+
+/// What densities of some of the points are built with.
+pub(super) struct Kit<'a> {
+    settings: &'a LocalSettings,
+    points: &'a [f64],
+    pub blank: LocalKernels,
+    neighbours: Neighbours,
+    /// Neighbours of each shape.
+    counts: Vec<usize>,
+    widths: Vec<f64>,
+    /// Whether wide kernels stand on groups of points.
+    grouped: bool,
+}
+
+impl<'a> Kit<'a> {
+    pub fn new(
+        settings: &'a LocalSettings,
+        manifold: &Arc<dyn Manifold>,
+        points: &'a [f64],
+        context: &Context,
+    ) -> Result<Self, Error> {
+        let blank = LocalKernels::blank(manifold)?.with_tolerance(settings.tolerance);
+        let counts: Vec<usize> =
+            settings.neighbours.iter().map(|k| (k * manifold.dim() as f64).ceil() as usize).collect();
+        let longest = counts.iter().copied().max().unwrap_or(1);
+        let rows = points.len() / manifold.ambient();
+        let neighbours =
+            context.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, context))?;
+        let widths = settings.widths_of(&blank, &neighbours);
+        let grouped = rows >= settings.grouped && blank.foreign.is_none();
+        Ok(Kit { settings, points, blank, neighbours, counts, widths, grouped })
+    }
+
+    /// The density of the points `of`, with equal shares; those `outside` do not shape it.
+    pub fn build(
+        &self,
+        of: &[usize],
+        outside: &(dyn Fn(usize) -> bool + Sync),
+        context: &Context,
+    ) -> Result<LocalKernels, Error> {
+        let LocalSettings { factors, shrinkage, .. } = self.settings;
+        // The largest factor must not take a kernel over the cut locus.
+        let widest = self.blank.widest() / factors.iter().copied().fold(1.0, f64::max).sqrt();
+        let (points, neighbours, m) = (self.points, &self.neighbours, self.blank.ambient());
+        let of = &self.ordered(of);
+        let mut density = self.blank.with_centres(points, of);
+        let around = shape::Surroundings { points, neighbours, outside, shrinkage: *shrinkage, widest };
+        for &count in &self.counts {
+            density.add_shape(0, of, count, &around, context)?;
+        }
+        let mut fixed: Vec<Kind> = self.widths.iter().map(|&width| Kind::Fixed { width }).collect();
+        if self.grouped {
+            for (kind, sites) in fixed.iter_mut().zip(groups::grouped(&self.blank, points, of, &self.widths, context)?)
+            {
+                if let (Kind::Fixed { width }, Some(sites)) = (*kind, sites) {
+                    density.sites.push(sites);
+                    *kind = Kind::Grouped { group: density.sites.len() - 2, width };
+                }
+            }
+            for count in self.coarse() {
+                let (sites, members) = groups::grouped_by(&self.blank, points, of, count / SHARED, context);
+                let mut order: Vec<usize> = (0..members.len()).collect();
+                order.sort_by_key(|&k| self.class(members[k]));
+                density.sites.push(sites.reordered(&order, m));
+                let members: Vec<usize> = order.iter().map(|&k| members[k]).collect();
+                density.add_shape(density.sites.len() - 1, &members, count, &around, context)?;
+            }
+        }
+        density.families = self.families(&density, fixed);
+        Ok(density.laid_out())
+    }
+
+    /// Neighbours of the shapes that have a second list of kernels, about groups.
+    fn coarse(&self) -> impl Iterator<Item = usize> {
+        self.counts.iter().copied().filter(|count| self.grouped && count / SHARED >= 2)
+    }
+
+    /// All kinds of kernels, with equal shares.
+    fn families(&self, density: &LocalKernels, fixed: Vec<Kind>) -> Vec<Family> {
+        let uniform = density.log_volume().map(|_| Kind::Uniform);
+        let factors = &self.settings.factors;
+        let mut kinds: Vec<Kind> = uniform.into_iter().chain(fixed).collect();
+        for (shape, count) in self.counts.iter().enumerate() {
+            let coarse = self.coarse().any(|c| c == *count);
+            let own = factors.iter().filter(|factor| !coarse || **factor < 1.0);
+            kinds.extend(own.map(|&factor| Kind::Local { shape, factor }));
+        }
+        for (k, _) in self.coarse().enumerate() {
+            let own = factors.iter().filter(|factor| **factor >= 1.0);
+            kinds.extend(own.map(|&factor| Kind::Local { shape: self.counts.len() + k, factor }));
+        }
+        let share = 1.0 / kinds.len() as f64;
+        kinds.into_iter().map(|kind| Family { kind, share }).collect()
+    }
+}
+
+/// Kernels that are shaped by so many neighbours and not narrower than these lie are shared by the sixth part of them.
+pub(super) const SHARED: usize = 6;
+
+impl Kit<'_> {
+    /// Points whose kernels reach about as far, and of these near ones, together: a wide kernel among narrow ones would have
+    /// all of them looked at from afar.
+    fn ordered(&self, of: &[usize]) -> Vec<usize> {
+        let mut of = of.to_vec();
+        of.sort_by_key(|&i| self.class(i));
+        let classes = of.chunk_by(|a, b| self.class(*a) == self.class(*b));
+        classes.flat_map(|own| together(self.points, self.blank.ambient(), own.to_vec())).collect()
+    }
+
+    /// How far the kernels of a point reach, in powers of four.
+    fn class(&self, i: usize) -> i64 {
+        (self.neighbours.reach[i].max(f64::MIN_POSITIVE).log2() / 2.0).floor() as i64
+    }
+}
