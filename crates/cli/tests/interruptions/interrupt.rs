@@ -145,7 +145,8 @@ fn an_interrupted_score_or_sample_leaves_nothing_half_written() {
     let folder = Folder::new("half");
     folder.file("angles.csv", angles(1000));
     folder.good(&begin("fit", &[]));
-    folder.file("many.csv", angles(60_000));
+    // enough for seconds of work on a fast machine
+    folder.file("many.csv", angles(1_000_000));
     let commands = [
         &["score", "fit", "many.csv", "--out", "scored.csv"][..],
         &["evaluate", "fit", "many.csv"],
