@@ -22,7 +22,7 @@ mod torus;
 
 pub use euclidean::Euclidean;
 pub use hyperbolic::{Hyperbolic, from_hyperboloid, to_hyperboloid};
-pub(crate) use normal::moebius;
+pub(crate) use normal::{moebius, side, wrap};
 pub(crate) use numbers::{InNumbers, Pairs};
 pub use product::Product;
 pub use projective::Projective;

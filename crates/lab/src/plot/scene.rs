@@ -225,17 +225,12 @@ impl Scene {
 
     /// Text in ink.
     pub fn text(&mut self, at: (f64, f64), text: &str, size: f64, anchor: Anchor) {
-        let (text, paint) = (text.to_string(), Paint::Ink);
-        self.graphics.push(Graphic::Text(Text {
-            at,
-            text,
-            size,
-            anchor,
-            bold: false,
-            upward: false,
-            paint,
-            rim: None,
-        }));
+        self.painted(at, text, size, anchor, Paint::Ink);
+    }
+
+    fn painted(&mut self, at: (f64, f64), text: &str, size: f64, anchor: Anchor, paint: Paint) {
+        let (text, bold, upward, rim) = (text.to_string(), false, false, None);
+        self.graphics.push(Graphic::Text(Text { at, text, size, anchor, bold, upward, paint, rim }));
     }
 
     /// A title: bold, centred, and shortened to the room that it has around its point.
@@ -272,17 +267,7 @@ impl Scene {
 
     /// Text in softer ink.
     pub fn remark(&mut self, at: (f64, f64), text: &str, size: f64, anchor: Anchor) {
-        let (text, paint) = (text.to_string(), Paint::Soft);
-        self.graphics.push(Graphic::Text(Text {
-            at,
-            text,
-            size,
-            anchor,
-            bold: false,
-            upward: false,
-            paint,
-            rim: None,
-        }));
+        self.painted(at, text, size, anchor, Paint::Soft);
     }
 }
 

@@ -70,15 +70,12 @@ impl Output {
                 Sink::File { partial, journal }
             }
         };
-        let encoder = Encoder::new(path, columns)?;
-        Ok(Output {
-            path: path.to_path_buf(),
-            encoder,
-            sink,
-            contents: vec![],
-            told: Instant::now(),
-            every: SAVE_EVERY,
-        })
+        Ok(Self::of(path, Encoder::new(path, columns)?, sink))
+    }
+
+    fn of(path: &Path, encoder: Encoder, sink: Sink) -> Self {
+        let (path, told) = (path.to_path_buf(), Instant::now());
+        Output { path, encoder, sink, contents: vec![], told, every: SAVE_EVERY }
     }
 
     /// The one that an interruption left behind, and the state it was in; `None` if there is none. An error if it was made
@@ -105,15 +102,7 @@ impl Output {
         partial.truncate(last.done.bytes)?;
         let encoder = Encoder::resumed(path, head.columns, &last.done, contents)?;
         let sink = Sink::File { partial, journal: Some(journal) };
-        let output = Output {
-            path: path.to_path_buf(),
-            encoder,
-            sink,
-            contents: vec![],
-            told: Instant::now(),
-            every: SAVE_EVERY,
-        };
-        Ok(Some((output, last.state)))
+        Ok(Some((Self::of(path, encoder, sink), last.state)))
     }
 
     /// Removes what interruptions left behind for this name.

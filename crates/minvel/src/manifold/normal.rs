@@ -92,12 +92,13 @@ impl Space {
 }
 
 /// −1 where −x is nearer to c than x.
-fn side(c: &[f64], x: &[f64]) -> f64 {
+pub(crate) fn side(c: &[f64], x: &[f64]) -> f64 {
     if dot(c, x) < 0.0 { -1.0 } else { 1.0 }
 }
 
 /// The angle in [−π, π) that differs by whole turns.
-fn wrap(angle: f64) -> f64 {
+#[inline(always)]
+pub(crate) fn wrap(angle: f64) -> f64 {
     angle - TAU * (angle / TAU + 0.5).floor()
 }
 

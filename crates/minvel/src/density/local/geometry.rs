@@ -9,9 +9,9 @@
 
 use super::coordinates::END;
 use super::lanes::{BLOCK, Lanes, Work, by_eight, columns};
-use crate::manifold::Space;
+use crate::manifold::{Space, wrap};
 use minvel_engine::Loop;
-use std::f64::consts::{FRAC_PI_2, TAU};
+use std::f64::consts::FRAC_PI_2;
 
 /// Normal coordinates of x about the centres of a block.
 pub(super) struct Coordinates<'a> {
@@ -38,7 +38,7 @@ impl Loop for Coordinates<'_> {
             let v = &mut work.v[from..from + n];
             match space {
                 Space::Euclidean(_) => flat(c, x, v, |d| d),
-                Space::Torus(_) => flat(c, x, v, |d| d - TAU * (d / TAU + 0.5).floor()),
+                Space::Torus(_) => flat(c, x, v, wrap),
                 Space::Sphere(n) => {
                     let (scale, end) = sphere(c, x, v, false, 2.0 * FRAC_PI_2);
                     finish(v, &scale, 1.0, *n as i32 - 1, &end, &mut work.factor);
@@ -278,7 +278,7 @@ impl Loop for Chords<'_> {
             match space {
                 Space::Euclidean(_) | Space::Sphere(_) => add_squares(c, x, &[1.0; BLOCK], &mut sum, |d| d),
                 Space::Torus(_) => {
-                    add_squares(c, x, &[1.0; BLOCK], &mut sum, |d| d - TAU * (d / TAU + 0.5).floor());
+                    add_squares(c, x, &[1.0; BLOCK], &mut sum, wrap);
                 }
                 Space::Projective(_) | Space::So3 => {
                     let (mut dot, mut side) = ([0.0; BLOCK], [1.0; BLOCK]);

@@ -23,6 +23,8 @@ pub(super) struct Layer {
     pub log_weights: Vec<f64>,
     /// Of the shapes that belong to these centres.
     pub shapes: Vec<Option<Shaped>>,
+    /// log of the number of centres.
+    pub log_count: f64,
     pub members: Vec<Member>,
     pub index: Index,
     /// Of each block and member.
@@ -47,6 +49,8 @@ pub(super) struct Member {
     pub kind: Kind,
     /// log of what the kernels have in common at their peaks.
     pub base: f64,
+    /// log π.
+    pub log_share: f64,
 }
 
 /// Parts of the kernels of a block.
@@ -118,7 +122,12 @@ impl Layer {
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => -(n as f64) * (width.ln() + 0.5 * TAU.ln()),
                 Kind::Local { factor, .. } => -0.5 * n as f64 * (factor.ln() + TAU.ln()),
             };
-            (kernels.list_of(kind) == k).then_some(Member { family, kind, base })
+            (kernels.list_of(kind) == k).then(|| Member {
+                family,
+                kind,
+                base,
+                log_share: kernels.families[family].share.ln(),
+            })
         };
         let kinds = kernels.families.iter().map(|f| f.kind).enumerate();
         let members: Vec<Member> = kinds.filter_map(member).collect();
@@ -147,6 +156,7 @@ impl Layer {
             embedded,
             log_weights,
             shapes,
+            log_count: (total as f64).ln(),
             members,
             index,
             promises: vec![],
@@ -170,9 +180,9 @@ impl Layer {
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => (0.0, width * width, bend),
                 Kind::Local { shape, factor } => (-kernels.shapes[shape].log_det[i], factor * widest[shape][i], bend),
             };
-            let (share, rate) = (kernels.families[member.family].share, bend - 0.5 / variance);
+            let rate = bend - 0.5 / variance;
             let far = if rate > 0.0 { rate * PI * PI * kernels.spaces.len() as f64 } else { 0.0 };
-            (share.ln() + member.base + log + far, rate.min(0.0))
+            (member.log_share + member.base + log + far, rate.min(0.0))
         };
         let (blocks, mut own) = (total.div_ceil(BLOCK), vec![]);
         for block in 0..blocks {

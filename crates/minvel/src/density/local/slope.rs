@@ -4,7 +4,7 @@ use super::kernels::{Kind, LocalKernels};
 use super::lanes::{BLOCK, Work};
 use crate::Error;
 use crate::density::by_rows;
-use crate::manifold::{Pairs, Space};
+use crate::manifold::{Pairs, Space, side};
 use crate::special::dot;
 use crate::train::Context;
 
@@ -154,11 +154,6 @@ impl LocalKernels {
             }
         }
     }
-}
-
-/// −1 where −x is nearer to c than x.
-fn side(c: &[f64], x: &[f64]) -> f64 {
-    if dot(c, x) < 0.0 { -1.0 } else { 1.0 }
 }
 
 /// On a sphere v = (θ/sin θ)·w with w linear in y = side·x ([`Space::to_normal`]) and ∂θ/∂y = −c/sin θ; log|dvol/dv| is a multiple

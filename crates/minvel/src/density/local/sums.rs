@@ -246,6 +246,7 @@ impl LocalKernels {
         let layer = &self.layers[list];
         let nearest = self.nearest_squared(x, list, block);
         let (mut placed, mut shaped, mut any) = (false, usize::MAX, false);
+        let (mut statistics, ones) = ([0.0; BLOCK], [1.0; BLOCK]);
         for (member, promise) in layer.members.iter().zip(layer.of_block(block)) {
             if promise.at(nearest) <= least {
                 continue;
@@ -255,11 +256,9 @@ impl LocalKernels {
                 self.coordinates(x, list, block, work);
                 placed = true;
             }
-            let (mut statistics, ones) = ([0.0; BLOCK], [1.0; BLOCK]);
             let logs = &layer.log_weights[block * BLOCK..][..BLOCK];
             let (base, start) = (member.base, *top);
-            let total = self.sites[list].points.len() / self.ambient();
-            let least = least - self.families[member.family].share.ln() - (total as f64).ln();
+            let least = least - member.log_share - layer.log_count;
             let sum = match member.kind {
                 Kind::Uniform => continue,
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => {
