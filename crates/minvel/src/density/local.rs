@@ -21,7 +21,9 @@ mod kit;
 mod lanes;
 mod layer;
 mod neighbours;
+mod octet;
 mod part;
+mod places;
 mod plain;
 mod shape;
 mod shares;
@@ -213,22 +215,23 @@ pub(crate) fn inputs(settings: &LocalSettings, points: &[f64], seed: u64) -> Fin
     Fingerprint::new().and(neighbours).and(factors).and(&counts).and(points)
 }
 
-/// The same points in an order in which near ones stand together: halves of halves along the longest coordinate.
-fn together(points: &[f64], m: usize, mut of: Vec<usize>) -> Vec<usize> {
-    fn halve(points: &[f64], m: usize, of: &mut [usize]) {
-        if of.len() <= lanes::BLOCK {
+/// The same points in an order in which near ones stand together, `each` of them at least: halves of halves along the longest
+/// coordinate.
+fn together(points: &[f64], m: usize, each: usize, mut of: Vec<usize>) -> Vec<usize> {
+    fn halve(points: &[f64], m: usize, each: usize, of: &mut [usize]) {
+        if of.len() <= each {
             return;
         }
         let longest = longest(points, m, of);
         // Whole blocks on the left, so that only the last block of all is short.
-        let middle = (of.len() / 2).next_multiple_of(lanes::BLOCK);
+        let middle = (of.len() / 2).next_multiple_of(each);
         let by = |i: &usize| points[i * m + longest];
         of.select_nth_unstable_by(middle, |a, b| by(a).total_cmp(&by(b)).then(a.cmp(b)));
         let (left, right) = of.split_at_mut(middle);
-        halve(points, m, left);
-        halve(points, m, right);
+        halve(points, m, each, left);
+        halve(points, m, each, right);
     }
-    halve(points, m, &mut of);
+    halve(points, m, each, &mut of);
     of
 }
 

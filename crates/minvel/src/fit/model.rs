@@ -197,18 +197,20 @@ impl Model {
         Ok(self.energy_and_anchor(points, context)?.0)
     }
 
-    /// E and log a (in standard units) at points in the units of the data, a batch after another.
+    /// E and log a (in standard units) at points in the units of the data.
     fn energy_and_anchor(&self, points: &[f64], context: &Context) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let m = self.manifold.ambient();
         let points = self.standard.apply(points);
         let averaged = || Averaged::value(&self.network(), &self.networks, m, points.len() / m, context);
         let mut f = (self.share > 0.0).then(averaged).transpose()?;
-        let (mut energy, mut anchor) = (vec![], vec![]);
-        for points in points.chunks(Averaged::ROWS * m) {
-            let logs = self.anchor.log_density_of(points, context)?;
-            let f = f.as_mut().map_or_else(|| Ok(vec![0.0; logs.len()]), |f| f.at_once(points))?;
-            energy.extend(logs.iter().zip(&f).map(|(a, f)| self.share * f - a));
-            anchor.extend(logs);
+        // Many points at once lie close together, and share the work on the kernels.
+        let anchor = self.anchor.log_density_of(&points, context)?;
+        let mut energy: Vec<f64> = anchor.iter().map(|a| -a).collect();
+        if let Some(f) = &mut f {
+            let batches = points.chunks(Averaged::ROWS * m).zip(energy.chunks_mut(Averaged::ROWS));
+            for (points, energy) in batches {
+                energy.iter_mut().zip(f.at_once(points)?).for_each(|(e, f)| *e += self.share * f);
+            }
         }
         Ok((energy, anchor))
     }

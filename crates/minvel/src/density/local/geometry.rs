@@ -1,4 +1,4 @@
-//! One point against a block of centres, lane by lane: normal coordinates, chords, natural statistics.
+//! Points and centres, lane by lane: normal coordinates, and chords.
 //!
 //! **Statement.** Normal coordinates v of x about each centre, |v|² and |dv/dvol|.
 //! On spheres θ/sin θ and on hyperbolic space artanh(r)/r are functions of a square: of t = |x − c|²/4 = sin²(θ/2), and of
@@ -8,115 +8,137 @@
 #![allow(clippy::needless_range_loop)] // iterators with closures are not inlined everywhere, and then not vectorised
 
 use super::coordinates::END;
-use super::lanes::{BLOCK, Lanes, Work, by_eight, columns};
+use super::lanes::{BLOCK, Lanes, Work, columns, polynomial, square};
 use crate::manifold::{Space, wrap};
 use minvel_engine::Loop;
 use std::f64::consts::FRAC_PI_2;
 
-/// Normal coordinates of x about the centres of a block.
-pub(super) struct Coordinates<'a> {
+/// Normal coordinates of the point in each lane about the centre there.
+pub(super) struct Coordinates<'a, const L: usize> {
     pub spaces: &'a [Space],
-    pub x: &'a [f64],
-    /// `[ambient, BLOCK]`.
-    pub centres: &'a [f64],
-    pub work: &'a mut Work,
+    pub points: &'a [[f64; L]],
+    pub centres: &'a [[f64; L]],
+    pub work: &'a mut Work<L>,
 }
 
-impl Loop for Coordinates<'_> {
+impl<const L: usize> Loop for Coordinates<'_, L> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let Coordinates { spaces, x, centres, work } = self;
-        let centres = columns(centres);
-        work.factor = [1.0; BLOCK];
-        work.square = [0.0; BLOCK];
+        let Coordinates { spaces, points, centres, work } = self;
+        work.factor = [1.0; L];
         let (mut at, mut from) = (0, 0);
         for space in spaces {
             let (m, n) = (space.ambient(), space.dim());
-            let (c, x) = (&centres[at..at + m], &x[at..at + m]);
-            let v = &mut work.v[from..from + n];
-            match space {
-                Space::Euclidean(_) => flat(c, x, v, |d| d),
-                Space::Torus(_) => flat(c, x, v, wrap),
-                Space::Sphere(n) => {
-                    let (scale, end) = sphere(c, x, v, false, 2.0 * FRAC_PI_2);
-                    finish(v, &scale, 1.0, *n as i32 - 1, &end, &mut work.factor);
-                }
-                Space::Projective(n) => {
-                    let (scale, end) = sphere(c, x, v, true, FRAC_PI_2);
-                    finish(v, &scale, 1.0, *n as i32 - 1, &end, &mut work.factor);
-                }
-                Space::So3 => {
-                    let (scale, end) = sphere(c, x, v, true, FRAC_PI_2);
-                    finish(v, &scale, 2.0, 2, &end, &mut work.factor);
-                }
-                Space::Hyperbolic(n) => hyperbolic(c, x, v, *n as i32 - 1, &mut work.factor),
-            }
-            for v in work.v[from..from + n].iter() {
-                for i in 0..BLOCK {
-                    work.square[i] += v[i] * v[i];
-                }
-            }
+            let (c, x) = (&centres[at..at + m], &points[at..at + m]);
+            place(space, c, x, &mut work.v[from..from + n], &mut work.factor);
             (at, from) = (at + m, from + n);
         }
+        work.square = square(&work.v);
+    }
+}
+
+/// Normal coordinates in one space; the factor gains |dv/dvol|, or is 0 where kernels have ended.
+#[inline(always)]
+pub(super) fn place<const L: usize>(
+    space: &Space,
+    c: &[[f64; L]],
+    x: &[[f64; L]],
+    v: &mut [[f64; L]],
+    factor: &mut [f64; L],
+) {
+    let power = v.len() as i32 - 1;
+    match space {
+        Space::Euclidean(_) => flat(c, x, v, |d| d),
+        Space::Torus(_) => flat(c, x, v, wrap),
+        Space::Sphere(_) => {
+            let (scale, end) = sphere(c, x, v, false, 2.0 * FRAC_PI_2);
+            finish(v, &scale, 1.0, power, &end, factor);
+        }
+        Space::Projective(_) => {
+            let (scale, end) = sphere(c, x, v, true, FRAC_PI_2);
+            finish(v, &scale, 1.0, power, &end, factor);
+        }
+        Space::So3 => {
+            let (scale, end) = sphere(c, x, v, true, FRAC_PI_2);
+            finish(v, &scale, 2.0, power, &end, factor);
+        }
+        Space::Hyperbolic(_) => hyperbolic(c, x, v, power, factor),
     }
 }
 
 #[inline(always)]
-fn flat(c: &[Lanes], x: &[f64], v: &mut [Lanes], f: impl Fn(f64) -> f64) {
+fn flat<const L: usize>(c: &[[f64; L]], x: &[[f64; L]], v: &mut [[f64; L]], f: impl Fn(f64) -> f64) {
     for ((c, x), v) in c.iter().zip(x).zip(v) {
-        for i in 0..BLOCK {
-            v[i] = f(x - c[i]);
+        for l in 0..L {
+            v[l] = f(x[l] - c[l]);
         }
     }
 }
 
 /// sin θ times the direction into v; gives θ/sin θ, and 1 where θ is at most [`END`] of the radius, else 0.
 #[inline(always)]
-fn sphere(c: &[Lanes], x: &[f64], v: &mut [Lanes], two_sided: bool, radius: f64) -> (Lanes, Lanes) {
+fn sphere<const L: usize>(
+    c: &[[f64; L]],
+    x: &[[f64; L]],
+    v: &mut [[f64; L]],
+    two_sided: bool,
+    radius: f64,
+) -> ([f64; L], [f64; L]) {
     let n = v.len();
-    let (mut dot, mut t, mut side) = ([0.0; BLOCK], [0.0; BLOCK], [1.0; BLOCK]);
+    let (mut dot, mut t, mut side) = ([0.0f64; L], [0.0; L], [1.0f64; L]);
     for (c, x) in c.iter().zip(x) {
-        for i in 0..BLOCK {
-            dot[i] += c[i] * x;
+        for l in 0..L {
+            dot[l] = c[l].mul_add(x[l], dot[l]);
         }
     }
     if two_sided {
-        for i in 0..BLOCK {
-            side[i] = if dot[i] < 0.0 { -1.0 } else { 1.0 };
+        for l in 0..L {
+            side[l] = if dot[l] < 0.0 { -1.0 } else { 1.0 };
         }
     }
     for (c, x) in c.iter().zip(x) {
-        for i in 0..BLOCK {
-            let d = side[i] * x - c[i];
-            t[i] += 0.25 * d * d;
+        for l in 0..L {
+            let d = side[l].mul_add(x[l], -c[l]);
+            t[l] = (0.25 * d).mul_add(d, t[l]);
         }
     }
-    let mut along = [0.0; BLOCK];
-    for i in 0..BLOCK {
-        let sign = if c[n][i] < 0.0 { -1.0 } else { 1.0 };
-        along[i] = (dot[i] + sign * x[n]) / (1.0 + sign * c[n][i]);
+    let mut along = [0.0; L];
+    for l in 0..L {
+        let sign: f64 = if c[n][l] < 0.0 { -1.0 } else { 1.0 };
+        along[l] = sign.mul_add(x[n][l], dot[l]) / sign.mul_add(c[n][l], 1.0);
     }
     for ((c, x), v) in c.iter().zip(x).zip(v) {
-        for i in 0..BLOCK {
-            v[i] = side[i] * (x - c[i] * along[i]);
+        for l in 0..L {
+            v[l] = side[l] * (-c[l]).mul_add(along[l], x[l]);
         }
     }
     let last = (0.5 * END * radius).sin().powi(2);
-    let mut inside = [0.0; BLOCK];
-    for i in 0..BLOCK {
-        inside[i] = if t[i] <= last { 1.0 } else { 0.0 };
+    let mut inside = [0.0; L];
+    for l in 0..L {
+        inside[l] = if t[l] <= last { 1.0 } else { 0.0 };
     }
     (stretch(&t, last), inside)
 }
 
-/// Squares up to here take the series at once.
+/// Squares up to here take a short series, and up to there a longer one.
+const NEAREST: f64 = 1.0 / 256.0;
 const NEAR: f64 = 1.0 / 16.0;
 
-/// θ/sin θ of t = sin²(θ/2), up to `last`.
+/// Whether some of the lanes are below an end, and whether some are not.
 #[inline(always)]
-fn stretch(t: &Lanes, last: f64) -> Lanes {
+fn sides<const L: usize>(t: &[f64; L], end: f64) -> (bool, bool) {
+    let mut below = 0.0;
+    for l in 0..L {
+        below += if t[l] < end { 1.0 } else { 0.0 };
+    }
+    (below > 0.0, below < L as f64)
+}
+
+/// θ/sin θ of t = sin²(θ/2), up to `last`. What a lane takes depends on it alone.
+#[inline(always)]
+fn stretch<const L: usize>(t: &[f64; L], last: f64) -> [f64; L] {
     // asin(√t)/√(t(1−t)) = Σ a_k t^k, a_k = a_{k−1}·2k/(2k+1).
     const WHOLE: [f64; 14] = {
         let (mut terms, mut k) = ([1.0; 14], 1);
@@ -135,55 +157,64 @@ fn stretch(t: &Lanes, last: f64) -> Lanes {
         }
         terms
     };
-    let mut out = [0.0; BLOCK];
-    if t.iter().all(|t| *t < NEAR) {
-        for i in 0..BLOCK {
-            out[i] = polynomial(&WHOLE, t[i]);
+    let short = WHOLE.first_chunk::<7>().expect("it is longer");
+    let (mut out, (some, others)) = ([0.0; L], sides(t, NEAREST));
+    if some {
+        for l in 0..L {
+            out[l] = polynomial(short, t[l]);
         }
+    }
+    if !others {
         return out;
     }
-    for i in 0..BLOCK {
-        let t = if t[i] < last { t[i] } else { last };
+    for l in 0..L {
+        out[l] = if t[l] < NEAREST { out[l] } else { polynomial(&WHOLE, t[l]) };
+    }
+    if !sides(t, NEAR).1 {
+        return out;
+    }
+    for l in 0..L {
+        let near = t[l] < NEAR;
+        let t = if t[l] < last { t[l] } else { last };
         // sin²(θ/4) and sin²(θ/8).
         let a = (1.0 - t).sqrt();
         let half = t / (2.0 * (1.0 + a));
         let b = (1.0 - half).sqrt();
         let quarter = half / (2.0 * (1.0 + b));
-        out[i] = 2.0 * polynomial(&ARC, quarter) / (a * ((1.0 + a) * (1.0 + b)).sqrt());
+        let far = 2.0 * polynomial(&ARC, quarter) / (a * ((1.0 + a) * (1.0 + b)).sqrt());
+        out[l] = if near { out[l] } else { far };
     }
     out
 }
 
-#[inline(always)]
-fn polynomial<const N: usize>(terms: &[f64; N], x: f64) -> f64 {
-    let mut sum = terms[N - 1];
-    for k in (0..N - 1).rev() {
-        sum = sum * x + terms[k];
-    }
-    sum
-}
-
 /// Coordinates from sines: v·s·`unit`; the factor gains s^`power` inside, and is 0 outside.
 #[inline(always)]
-fn finish(v: &mut [Lanes], scale: &Lanes, unit: f64, power: i32, inside: &Lanes, factor: &mut Lanes) {
+fn finish<const L: usize>(
+    v: &mut [[f64; L]],
+    scale: &[f64; L],
+    unit: f64,
+    power: i32,
+    inside: &[f64; L],
+    factor: &mut [f64; L],
+) {
     for v in v.iter_mut() {
-        for i in 0..BLOCK {
-            v[i] *= unit * scale[i];
+        for l in 0..L {
+            v[l] *= unit * scale[l];
         }
     }
-    for i in 0..BLOCK {
-        factor[i] *= inside[i];
+    for l in 0..L {
+        factor[l] *= inside[l];
     }
     for _ in 0..power {
-        for i in 0..BLOCK {
-            factor[i] *= scale[i];
+        for l in 0..L {
+            factor[l] *= scale[l];
         }
     }
 }
 
 /// Coordinates in the ball: v = 2g·u with u = (−c) ⊕ x, g = artanh(r)/r; |dv/dvol| = (g(1 − r²))^`power`.
 #[inline(always)]
-fn hyperbolic(c: &[Lanes], x: &[f64], v: &mut [Lanes], power: i32, factor: &mut Lanes) {
+fn hyperbolic<const L: usize>(c: &[[f64; L]], x: &[[f64; L]], v: &mut [[f64; L]], power: i32, factor: &mut [f64; L]) {
     const TERMS: [f64; 14] = {
         let (mut terms, mut k) = ([1.0; 14], 1);
         while k < 14 {
@@ -192,60 +223,39 @@ fn hyperbolic(c: &[Lanes], x: &[f64], v: &mut [Lanes], power: i32, factor: &mut 
         }
         terms
     };
-    let (mut dot, mut c2, mut r2) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
-    let x2: f64 = x.iter().map(|x| x * x).sum();
+    let (mut dot, mut c2, mut x2, mut r2) = ([0.0; L], [0.0; L], [0.0; L], [0.0; L]);
     for (c, x) in c.iter().zip(x) {
-        for i in 0..BLOCK {
-            dot[i] -= c[i] * x;
-            c2[i] += c[i] * c[i];
+        for l in 0..L {
+            dot[l] = (-c[l]).mul_add(x[l], dot[l]);
+            c2[l] = c[l].mul_add(c[l], c2[l]);
+            x2[l] = x[l].mul_add(x[l], x2[l]);
         }
     }
     for ((c, x), v) in c.iter().zip(x).zip(v.iter_mut()) {
-        for i in 0..BLOCK {
-            let below = 1.0 + 2.0 * dot[i] + c2[i] * x2;
-            v[i] = ((1.0 - c2[i]) * x - (1.0 + 2.0 * dot[i] + x2) * c[i]) / below;
-            r2[i] += v[i] * v[i];
+        for l in 0..L {
+            let below = c2[l].mul_add(x2[l], 2.0f64.mul_add(dot[l], 1.0));
+            let along = 2.0f64.mul_add(dot[l], 1.0) + x2[l];
+            v[l] = (1.0 - c2[l]).mul_add(x[l], -along * c[l]) / below;
+            r2[l] = v[l].mul_add(v[l], r2[l]);
         }
     }
-    let mut g = [0.0; BLOCK];
-    if r2.iter().all(|r2| *r2 < NEAR) {
-        for i in 0..BLOCK {
-            g[i] = polynomial(&TERMS, r2[i]);
-        }
-    } else {
-        let far = |r2: f64| if r2 > 0.0 { r2.sqrt().atanh() / r2.sqrt() } else { 1.0 };
-        for i in 0..BLOCK {
-            g[i] = far(r2[i]);
+    let mut g = [0.0; L];
+    for l in 0..L {
+        g[l] = polynomial(&TERMS, r2[l]);
+    }
+    if sides(&r2, NEAR).1 {
+        for l in 0..L {
+            g[l] = if r2[l] < NEAR { g[l] } else { r2[l].sqrt().atanh() / r2[l].sqrt() };
         }
     }
     for v in v.iter_mut() {
-        for i in 0..BLOCK {
-            v[i] *= 2.0 * g[i];
+        for l in 0..L {
+            v[l] *= 2.0 * g[l];
         }
     }
     for _ in 0..power {
-        for i in 0..BLOCK {
-            factor[i] *= g[i] * (1.0 - r2[i]);
-        }
-    }
-}
-
-/// −½ Σ (x_j − c_j)² of a point and the centres of a block in embedded coordinates.
-pub(super) struct Statistics<'a> {
-    pub x: &'a [f64],
-    pub centres: &'a [f64],
-    pub out: &'a mut Lanes,
-}
-
-impl Loop for Statistics<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        *self.out = [0.0; BLOCK];
-        add_squares(columns(self.centres), self.x, &[1.0; BLOCK], self.out, |d| d);
-        for t in self.out.iter_mut() {
-            *t *= -0.5;
+        for l in 0..L {
+            factor[l] *= g[l] * (1.0 - r2[l]);
         }
     }
 }
@@ -260,12 +270,11 @@ pub(super) struct Chords<'a> {
 }
 
 impl Loop for Chords<'_> {
-    /// The least of them.
-    type Output = f64;
+    type Output = ();
 
     /// The same operations as [`Space::chord_squared`], in the same order.
     #[inline(always)]
-    fn run(self) -> f64 {
+    fn run(self) {
         let Chords { spaces, x, centres, out } = self;
         let centres = columns(centres);
         *out = [0.0; BLOCK];
@@ -310,7 +319,6 @@ impl Loop for Chords<'_> {
                 out[i] += sum[i];
             }
         }
-        by_eight(out, f64::INFINITY, |a, b| if b < a { b } else { a })
     }
 }
 

@@ -3,7 +3,7 @@
 //! **Statement.** A ball holds its points: d(x, p) ≥ d(x, c) − r for all p within r of c, by the triangle inequality of the
 //! chord (on flat and hyperbolic space the distance itself). Two levels: blocks, and groups of blocks.
 //! **Source.** omohundro1989balltree. **Conventions.** The order of the points is the caller's, near ones together
-//! ([`together`](super::together)); a tile is some points that ask together.
+//! ([`together`](super::together)).
 //! **Error.** None: balls only say what is not looked at. **Checked by** tests/densities/kernel_sums.rs.
 
 use super::kernels::LocalKernels;
@@ -27,33 +27,55 @@ impl Balls {
     /// Around each run of `each` points.
     fn around(space: &LocalKernels, points: &[f64], each: usize) -> Self {
         let m = space.ambient();
-        let (mut balls, mut squares) = (Balls::default(), vec![]);
+        let mut balls = Balls::default();
         for own in points.chunks(each * m) {
-            let centre = middle(own, m);
-            squares.resize(own.len() / m, 0.0);
-            space.chords_squared(own, centre, &mut squares);
-            balls.centres.extend_from_slice(centre);
-            // Rounded up, so that rounding leaves no point outside.
-            balls.radii.push(squares.iter().fold(0.0f64, |a, b| a.max(*b)).sqrt() * (1.0 + 1e-12));
+            let ball = Ball::around(space, own);
+            balls.centres.extend_from_slice(ball.centre);
+            balls.radii.push(ball.radius);
         }
         balls
     }
 
-    /// Centre and radius of ball k, of points with m coordinates.
-    pub fn ball(&self, k: usize, m: usize) -> (&[f64], f64) {
-        (&self.centres[k * m..][..m], self.radii[k])
+    /// Ball k, of points with m coordinates.
+    pub fn ball(&self, k: usize, m: usize) -> Ball<'_> {
+        Ball { centre: &self.centres[k * m..][..m], radius: self.radii[k] }
     }
 
     pub fn len(&self) -> usize {
         self.radii.len()
     }
 
-    /// The least distance of x from the points of ball k.
-    pub fn distance(&self, space: &LocalKernels, k: usize, x: &[f64]) -> f64 {
+    /// The least distance of a point of ball k from a point of another ball.
+    pub fn least_distance(&self, space: &LocalKernels, k: usize, other: &Ball) -> f64 {
+        let own = self.ball(k, space.ambient());
+        (own.distance(space, other.centre) - own.radius - other.radius).max(0.0)
+    }
+}
+
+/// A ball about a point.
+#[derive(Clone, Copy)]
+pub(super) struct Ball<'a> {
+    pub centre: &'a [f64],
+    pub radius: f64,
+}
+
+impl<'a> Ball<'a> {
+    /// That holds some points.
+    pub fn around(space: &LocalKernels, points: &'a [f64]) -> Self {
         let m = space.ambient();
+        let centre = middle(points, m);
+        let mut squares = vec![0.0; points.len() / m];
+        space.chords_squared(points, centre, &mut squares);
+        // Rounded up, so that rounding leaves no point outside.
+        let radius = squares.iter().fold(0.0f64, |a, b| a.max(*b)).sqrt() * (1.0 + 1e-12);
+        Ball { centre, radius }
+    }
+
+    /// The distance of x from the centre.
+    pub fn distance(&self, space: &LocalKernels, x: &[f64]) -> f64 {
         let mut square = [0.0];
-        space.chords_squared(&self.centres[k * m..][..m], x, &mut square);
-        (square[0].sqrt() - self.radii[k]).max(0.0)
+        space.chords_squared(self.centre, x, &mut square);
+        square[0].sqrt()
     }
 }
 
@@ -83,30 +105,10 @@ impl Index {
     }
 }
 
-/// Points that ask together, within a ball of their own.
-pub(super) struct Tile<'a> {
-    pub points: &'a [f64],
-    centre: &'a [f64],
-    radius: f64,
-}
-
-impl<'a> Tile<'a> {
-    pub fn new(space: &LocalKernels, points: &'a [f64]) -> Self {
-        let balls = Balls::around(space, points, points.len());
-        Tile { points, centre: middle(points, space.ambient()), radius: balls.radii[0] }
-    }
-
-    /// At most the distance of any of its points from the points of ball k.
-    pub fn distance(&self, space: &LocalKernels, balls: &Balls, k: usize) -> f64 {
-        (balls.distance(space, k, self.centre) - self.radius).max(0.0)
-    }
-}
-
-/// A block or a group of blocks of one of several lists of centres, with what it promises at most.
+/// A block or a group of blocks, and its distance.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Node {
-    pub promise: f64,
-    pub list: usize,
+    pub distance: f64,
     pub which: Which,
 }
 
@@ -126,41 +128,32 @@ impl PartialOrd for Node {
 
 impl Ord for Node {
     fn cmp(&self, other: &Self) -> Ordering {
-        let place = (other.list, other.which).cmp(&(self.list, self.which));
-        self.promise.total_cmp(&other.promise).then(place)
+        // The nearest is the greatest: heaps give that first.
+        other.distance.total_cmp(&self.distance).then(other.which.cmp(&self.which))
     }
 }
 
-/// Blocks in the order of what they promise, groups opened as they come first.
+/// Blocks in the order of their distance, groups opened as they come first.
 pub(super) struct Descent<F> {
     heap: BinaryHeap<Node>,
     open: F,
 }
 
-impl<F: FnMut(usize, usize, &mut Vec<Node>)> Descent<F> {
-    /// From all groups; `open` lists the blocks of a group of a list.
+impl<F: FnMut(usize, &mut Vec<Node>)> Descent<F> {
+    /// From all groups; `open` lists the blocks of a group.
     pub fn new(groups: Vec<Node>, open: F) -> Self {
         Descent { heap: groups.into(), open }
     }
 
-    /// What is left promises no more than this.
-    pub fn next_promise(&self) -> f64 {
-        self.heap.peek().map_or(f64::NEG_INFINITY, |node| node.promise)
-    }
-
-    /// The next block that promises more than `least`.
-    pub fn next(&mut self, least: f64) -> Option<Node> {
+    /// The next block that is no farther than this.
+    pub fn next(&mut self, farthest: f64) -> Option<usize> {
         let mut blocks = vec![];
-        while let Some(node) = self.heap.peek().copied() {
-            if node.promise <= least {
-                return None;
-            }
-            self.heap.pop();
-            match node.which {
-                Which::Block(_) => return Some(node),
+        while self.heap.peek().is_some_and(|node| node.distance <= farthest) {
+            match self.heap.pop()?.which {
+                Which::Block(block) => return Some(block),
                 Which::Group(group) => {
                     blocks.clear();
-                    (self.open)(node.list, group, &mut blocks);
+                    (self.open)(group, &mut blocks);
                     self.heap.extend(blocks.drain(..));
                 }
             }

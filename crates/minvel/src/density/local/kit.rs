@@ -1,6 +1,7 @@
 //! How the kernels of some of the points are made: neighbours once, then covariances, groups and families for each part.
 
 use super::kernels::{Family, Kind, LocalKernels};
+use super::lanes::BLOCK;
 use super::neighbours::Neighbours;
 use super::{LocalSettings, groups, shape, together};
 use crate::train::Context;
@@ -112,7 +113,7 @@ impl Kit<'_> {
         let mut of = of.to_vec();
         of.sort_by_key(|&i| self.class(i));
         let classes = of.chunk_by(|a, b| self.class(*a) == self.class(*b));
-        classes.flat_map(|own| together(self.points, self.blank.ambient(), own.to_vec())).collect()
+        classes.flat_map(|own| together(self.points, self.blank.ambient(), BLOCK, own.to_vec())).collect()
     }
 
     /// How far the kernels of a point reach, in powers of four.

@@ -19,18 +19,16 @@ pub(super) struct Layer {
     pub centres: Vec<f64>,
     /// For natural kernels, coordinates in which t is a sum of squares, `[block, coordinate, lane]`; none where it is not.
     pub embedded: Vec<f64>,
-    /// log of the weights, `[block, lane]`, −∞ beyond the last centre.
-    pub log_weights: Vec<f64>,
+    /// `[block, lane]`, 0 beyond the last centre.
+    pub weights: Vec<f64>,
     /// Of the shapes that belong to these centres.
     pub shapes: Vec<Option<Shaped>>,
-    /// log of the number of centres.
-    pub log_count: f64,
     pub members: Vec<Member>,
     pub index: Index,
     /// Of each block and member.
-    pub promises: Vec<Promise>,
+    promises: Vec<Promise>,
     /// Of each group of blocks and member.
-    pub group_promises: Vec<Promise>,
+    group_promises: Vec<Promise>,
 }
 
 /// Covariances in the order of the lanes.
@@ -38,7 +36,7 @@ pub(super) struct Layer {
 pub(super) struct Shaped {
     /// `[block, entry, lane]`.
     pub factors: Vec<f64>,
-    /// log of the weights less log det C.
+    /// −log det C.
     pub logs: Vec<f64>,
 }
 
@@ -49,8 +47,13 @@ pub(super) struct Member {
     pub kind: Kind,
     /// log of what the kernels have in common at their peaks.
     pub base: f64,
+    /// What a kernel's square, or t, is multiplied with in its exponent.
+    pub rate: f64,
     /// log π.
     pub log_share: f64,
+    /// Bounds a + b d² of log share + log kernel for each centre, `[block, lane]`; a = −∞ beyond the last.
+    pub highs: Vec<f64>,
+    pub rates: Vec<f64>,
 }
 
 /// Parts of the kernels of a block.
@@ -116,31 +119,37 @@ impl Layer {
         let sites = &kernels.sites[k];
         let total = sites.points.len() / m;
         let member = |(family, kind): (usize, Kind)| {
-            let base = match kind {
+            let (base, rate) = match kind {
                 Kind::Uniform => return None,
-                Kind::Natural { kappa } => -kernels.bump().log_normaliser(kappa),
-                Kind::Fixed { width } | Kind::Grouped { width, .. } => -(n as f64) * (width.ln() + 0.5 * TAU.ln()),
-                Kind::Local { factor, .. } => -0.5 * n as f64 * (factor.ln() + TAU.ln()),
+                _ if kernels.families[family].share == 0.0 => return None,
+                Kind::Natural { kappa } => (-kernels.bump().log_normaliser(kappa), kappa),
+                Kind::Fixed { width } | Kind::Grouped { width, .. } => {
+                    (-(n as f64) * (width.ln() + 0.5 * TAU.ln()), -0.5 / (width * width))
+                }
+                Kind::Local { factor, .. } => (-0.5 * n as f64 * (factor.ln() + TAU.ln()), -0.5 / factor),
             };
             (kernels.list_of(kind) == k).then(|| Member {
                 family,
                 kind,
                 base,
+                rate,
                 log_share: kernels.families[family].share.ln(),
+                highs: vec![],
+                rates: vec![],
             })
         };
         let kinds = kernels.families.iter().map(|f| f.kind).enumerate();
         let members: Vec<Member> = kinds.filter_map(member).collect();
-        let mut log_weights = vec![f64::NEG_INFINITY; total.next_multiple_of(BLOCK)];
-        (0..total).for_each(|i| log_weights[i] = sites.weight(i, total).ln());
+        let mut weights = vec![0.0; total.next_multiple_of(BLOCK)];
+        (0..total).for_each(|i| weights[i] = sites.weight(i, total));
         let shaped = |shape: &super::shape::Shape| {
             let entries = n * (n + 1) / 2;
             let rows: Vec<f64> = (0..total)
                 .flat_map(|i| (0..entries).map(move |e| (i, e)))
                 .map(|(i, e)| shape.factors[e * total + i])
                 .collect();
-            let mut logs = log_weights.clone();
-            logs.iter_mut().zip(&shape.log_det).for_each(|(log, det)| *log -= det);
+            let mut logs = vec![0.0; total.next_multiple_of(BLOCK)];
+            logs.iter_mut().zip(&shape.log_det).for_each(|(log, det)| *log = -det);
             Shaped { factors: padded(&rows, entries), logs }
         };
         let shapes = kernels.shapes.iter().map(|shape| (shape.list == k).then(|| shaped(shape))).collect();
@@ -154,9 +163,8 @@ impl Layer {
         let mut layer = Layer {
             centres: padded(&sites.points, m),
             embedded,
-            log_weights,
+            weights,
             shapes,
-            log_count: (total as f64).ln(),
             members,
             index,
             promises: vec![],
@@ -184,13 +192,19 @@ impl Layer {
             let far = if rate > 0.0 { rate * PI * PI * kernels.spaces.len() as f64 } else { 0.0 };
             (member.log_share + member.base + log + far, rate.min(0.0))
         };
-        let (blocks, mut own) = (total.div_ceil(BLOCK), vec![]);
+        let each: Vec<Vec<(f64, f64)>> =
+            self.members.iter().map(|member| (0..total).map(|i| one(member, i)).collect()).collect();
+        let blocks = total.div_ceil(BLOCK);
         for block in 0..blocks {
-            for member in &self.members {
-                own.clear();
-                own.extend((block * BLOCK..((block + 1) * BLOCK).min(total)).map(|i| one(member, i)));
+            for own in &each {
+                let mut own = own[block * BLOCK..((block + 1) * BLOCK).min(total)].to_vec();
                 self.promises.push(Promise::of(&mut own));
             }
+        }
+        for (member, own) in self.members.iter_mut().zip(each) {
+            (member.highs, member.rates) = own.into_iter().unzip();
+            member.highs.resize(blocks * BLOCK, f64::NEG_INFINITY);
+            member.rates.resize(blocks * BLOCK, 0.0);
         }
         self.group_promises = vec![Promise::NONE; blocks.div_ceil(GROUP) * members];
         for (at, promise) in self.promises.iter().enumerate() {

@@ -5,7 +5,7 @@
 //! in the order of the rows. **Error.** None. **Checked by** tests/densities/kernel_sums.rs.
 
 use super::geometry::Chords;
-use super::index::{Descent, Index, Node, TILE, Tile, Which};
+use super::index::{Ball, Descent, Index, Node, TILE, Which};
 use super::kernels::{LocalKernels, padded};
 use super::lanes::BLOCK;
 use crate::Error;
@@ -43,7 +43,7 @@ impl Neighbours {
     pub fn of(space: &LocalKernels, points: &[f64], count: usize, context: &Context) -> Result<Self, Error> {
         let m = space.ambient();
         let total = points.len() / m;
-        let order = super::together(points, m, (0..total).collect());
+        let order = super::together(points, m, BLOCK, (0..total).collect());
         let sorted: Vec<f64> = order.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
         let search = Search { space, sorted: &sorted, order: &order, index: Index::of(space, &sorted), count };
         let search = Blocked { columns: padded(&sorted, m), search };
@@ -128,22 +128,26 @@ impl Blocked<'_> {
         let Blocked { columns, search: Search { space, sorted, order, index, count } } = self;
         let (m, width) = (space.ambient(), count + ENDS);
         let points = rows.len() / width;
-        let tile = Tile::new(space, &sorted[first * m..][..points * m]);
-        let node = |which: Which, distance: f64| Node { promise: -distance, list: 0, which };
-        let groups = (0..index.groups.len()).map(|g| node(Which::Group(g), tile.distance(space, &index.groups, g)));
-        let mut descent = Descent::new(groups.collect(), |_, group, out: &mut Vec<Node>| {
-            let near = |b: usize| node(Which::Block(b), tile.distance(space, &index.blocks, b));
-            out.extend(index.members(group).map(near));
+        let own = &sorted[first * m..][..points * m];
+        let tile = Ball::around(space, own);
+        let groups = (0..index.groups.len())
+            .map(|g| Node { distance: index.groups.least_distance(space, g, &tile), which: Which::Group(g) });
+        let mut descent = Descent::new(groups.collect(), |group, out: &mut Vec<Node>| {
+            out.extend(
+                index
+                    .members(group)
+                    .map(|b| Node { distance: index.blocks.least_distance(space, b, &tile), which: Which::Block(b) }),
+            );
         });
         let mut lists: Vec<Nearest> = (0..points).map(|_| Nearest { most: *count, list: vec![] }).collect();
         let mut squares = [0.0; BLOCK];
         let mut farthest = f64::INFINITY;
         // Blocks at the same distance count too: equal distances come in the order of the rows.
-        while let Some(found) = descent.next(-farthest * (1.0 + 1e-9) - 1e-300) {
-            let Which::Block(b) = found.which else { continue };
+        while let Some(b) = descent.next(farthest * (1.0 + 1e-9)) {
             let len = BLOCK.min(sorted.len() / m - b * BLOCK);
-            for (x, list) in tile.points.chunks(m).zip(&mut lists) {
-                if index.blocks.distance(space, b, x) > list.reach() * (1.0 + 1e-9) {
+            for (x, list) in own.chunks(m).zip(&mut lists) {
+                if index.blocks.least_distance(space, b, &Ball { centre: x, radius: 0.0 }) > list.reach() * (1.0 + 1e-9)
+                {
                     continue;
                 }
                 chords(space, columns, sorted, b, x, &mut squares);

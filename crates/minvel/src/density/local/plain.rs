@@ -37,7 +37,7 @@ impl LocalKernels {
             None => wrapped(&blank, points, context)?,
         };
         let all: Vec<usize> = (0..points.len() / manifold.ambient()).collect();
-        let mut plain = blank.with_centres(points, &super::together(points, manifold.ambient(), all));
+        let mut plain = blank.with_centres(points, &super::together(points, manifold.ambient(), BLOCK, all));
         let rest = (uniform > 0.0).then_some(Family { kind: Kind::Uniform, share: uniform });
         let kernels = kernels.into_iter().map(|(kind, share)| Family { kind, share: (1.0 - uniform) * share });
         plain.families = rest.into_iter().chain(kernels).collect();
@@ -55,7 +55,7 @@ impl LocalKernels {
     ) -> Result<Self, Error> {
         let all: Vec<usize> = (0..points.len() / manifold.ambient()).collect();
         let blank = LocalKernels::blank(manifold)?;
-        let mut plain = blank.with_centres(points, &super::together(points, manifold.ambient(), all));
+        let mut plain = blank.with_centres(points, &super::together(points, manifold.ambient(), BLOCK, all));
         let rest = share(uniform, blank.log_volume()).map(|(share, _)| Family { kind: Kind::Uniform, share });
         let kernels = Family { kind: Kind::Natural { kappa }, share: 1.0 - rest.map_or(0.0, |rest| rest.share) };
         plain.families = rest.into_iter().chain([kernels]).collect();
@@ -123,7 +123,7 @@ fn wrapped(blank: &LocalKernels, points: &[f64], context: &Context) -> Result<Ch
 
 impl LocalKernels {
     /// log of the mean kernel of each width at centre i, about all centres elsewhere.
-    fn without(&self, i: usize, widths: &[f64], work: &mut Work, out: &mut [f64]) {
+    fn without(&self, i: usize, widths: &[f64], work: &mut Work<BLOCK>, out: &mut [f64]) {
         let (m, n, total) = (self.ambient(), self.dim() as f64, self.centres());
         let x = &self.points()[i * m..][..m];
         let mut others: Vec<(f64, f64)> = vec![];

@@ -61,7 +61,7 @@ impl LocalKernels {
     }
 
     /// ∂ log p at a point where log p is known: Σ over kernels of their part in p times −∂(½|C⁻¹v|² + log|dvol/dv|).
-    fn derivative_at(&self, x: &[f64], log_p: f64, work: &mut Work, out: &mut [f64]) {
+    fn derivative_at(&self, x: &[f64], log_p: f64, work: &mut Work<BLOCK>, out: &mut [f64]) {
         let (m, n) = (self.ambient(), self.dim());
         let (mut v, mut pull, mut pulls) = (vec![0.0; n], vec![0.0; n], Pulls::default());
         out.fill(0.0);
@@ -97,9 +97,9 @@ impl LocalKernels {
         let (mut all, mut y) = (0.0, vec![0.0; n]);
         pull.fill(0.0);
         for member in &layer.members {
-            let (mut shape, mut log) = (None, member.base + layer.log_weights[i]);
+            let (mut shape, mut log) = (None, member.base);
             let variance;
-            let share = self.families[member.family].share;
+            let share = self.families[member.family].share * layer.weights[i];
             match member.kind {
                 Kind::Uniform => continue,
                 Kind::Natural { kappa } => {

@@ -1,46 +1,31 @@
-//! Sums over kernels, to a relative error that is set: what a block can add at most decides whether it is looked at.
+//! Sums over kernels, to a relative error that is set: what a kernel can add at most decides whether it is looked at.
 //!
-//! **Statement.** log Σ_i w_i K(x; c_i) for each family. Blocks are looked at in the order of what they promise at x. A family's
-//! kernels in a block are left out where they promise at most ε·q/F for F families and the sum q so far: as weights add up
-//! to one, what is left out is at most ε·q ≤ ε·p. **Conventions.** What is looked at, and in which order it is added, depends
-//! on x alone, not on the points that are asked for with it: the same row has the same bits in any table and on any number
-//! of threads.
+//! **Statement.** log Σ_i w_i K(x; c_i) for each family. A first sum q over the block of centres nearest to x, of the list of
+//! centres that holds most of the mass, is a lower bound of p. A kernel is left out where π K ≤ ε·q/F for F families: as
+//! weights add up to one, what is left out is at most ε·q ≤ ε·p. Tiles, blocks and kernels that promise no more are passed
+//! over unseen. **Conventions.** Which kernels count at x, and in which order they are added, depends on x alone, not on the
+//! points that are asked for with it: the same row has the same bits in any table and on any number of threads.
 //! **Error.** ε of the density (all families together, by their shares), and rounding; ε = 0 looks at everything.
 //! **Checked by** tests/densities/kernel_sums.rs.
+#![allow(clippy::needless_range_loop)] // iterators with closures are not inlined everywhere, and then not vectorised
 
-use super::geometry::{Chords, Coordinates, Statistics};
-use super::index::{Descent, Node, TILE, Tile, Which};
+use super::geometry::{Chords, Coordinates};
+use super::index::{Ball, TILE};
 use super::kernels::{Kind, LocalKernels, padded};
-use super::lanes::{AddUp, BLOCK, Lanes, Whiten, Work};
+use super::lanes::{BLOCK, Lanes, ROWS, Work, columns, spread};
 use super::layer::highest;
+use super::octet::Octet;
+use super::places::Rows;
 use crate::Error;
 use crate::density::by_pieces;
 use crate::manifold::Pairs;
 use crate::train::Context;
 use minvel_engine::{Loop, widest};
-use std::collections::BinaryHeap;
 
-/// Blocks that are looked for before the points of a tile go on.
-const BATCH: usize = BLOCK;
-
-/// What is known at a point.
-struct Here {
-    /// The largest exponent so far.
-    top: f64,
-    /// What promises no more than this is left out.
-    least: f64,
-    /// Blocks that were found and not yet looked at, those that promise most first.
-    waiting: BinaryHeap<Node>,
-    /// For natural kernels: the point in coordinates in which t is a sum of squares.
-    embedded: Vec<f64>,
-    /// Blocks that added something.
-    added: usize,
-    done: bool,
-}
-
-/// Blocks that were just found, and their balls.
-struct Found<'a> {
-    nodes: &'a [Node],
+/// Blocks that may count somewhere in a tile, with their balls.
+struct Found {
+    /// List and block.
+    blocks: Vec<(usize, usize)>,
     /// Centres, row by row and in lanes.
     rows: Vec<f64>,
     lanes: Vec<f64>,
@@ -50,48 +35,52 @@ struct Found<'a> {
     rates: Lanes,
 }
 
-impl<'a> Found<'a> {
-    fn new(kernels: &LocalKernels, nodes: &'a [Node]) -> Self {
+impl Found {
+    /// Of at most [`BLOCK`] blocks.
+    fn new(kernels: &LocalKernels, blocks: &[(usize, usize)]) -> Self {
         let (mut rows, mut radii) = (vec![], [0.0; BLOCK]);
         let (mut logs, mut rates) = ([f64::NEG_INFINITY; BLOCK], [0.0; BLOCK]);
-        for (k, node) in nodes.iter().enumerate() {
-            let Which::Block(block) = node.which else { continue };
-            let layer = &kernels.layers[node.list];
-            let (centre, radius) = layer.index.blocks.ball(block, kernels.ambient());
-            rows.extend_from_slice(centre);
-            radii[k] = radius;
+        for (k, &(list, block)) in blocks.iter().enumerate() {
+            let layer = &kernels.layers[list];
+            let ball = layer.index.blocks.ball(block, kernels.ambient());
+            rows.extend_from_slice(ball.centre);
+            radii[k] = ball.radius;
             (logs[k], rates[k]) = layer.roughly(block);
         }
-        let lanes = if nodes.is_empty() { vec![] } else { padded(&rows, kernels.ambient()) };
-        Found { nodes, rows, lanes, radii, logs, rates }
+        Found { blocks: blocks.to_vec(), lanes: padded(&rows, kernels.ambient()), rows, radii, logs, rates }
     }
 
-    /// The squares of the least distances of x from the points of each block, and a bound of what they promise.
+    /// Squares of the chords of x from the centres of the balls.
     #[inline(always)]
-    fn at(&self, kernels: &LocalKernels, x: &[f64]) -> (Lanes, Lanes) {
-        let (mut out, mut bounds) = ([0.0; BLOCK], [f64::NEG_INFINITY; BLOCK]);
-        if self.nodes.is_empty() {
-            return (out, bounds);
-        }
+    fn chords(&self, kernels: &LocalKernels, x: &[f64]) -> Lanes {
+        let mut out = [f64::INFINITY; BLOCK];
         if kernels.foreign.is_some() {
-            kernels.chords_squared(&self.rows, x, &mut out[..self.nodes.len()]);
+            kernels.chords_squared(&self.rows, x, &mut out[..self.blocks.len()]);
         } else {
             Chords { spaces: &kernels.spaces, x, centres: &self.lanes, out: &mut out }.run();
         }
+        out
+    }
+
+    /// Those that promise more than `bar` at some point of a ball.
+    #[inline(always)]
+    fn near(&self, kernels: &LocalKernels, ball: &Ball, bar: f64) -> u32 {
+        let squares = self.chords(kernels, ball.centre);
+        let mut mask = 0;
         for k in 0..BLOCK {
-            let d = out[k].sqrt() - self.radii[k];
-            out[k] = if d > 0.0 { d * d } else { 0.0 };
-            bounds[k] = self.logs[k] + self.rates[k] * out[k];
+            let d = squares[k].sqrt() - self.radii[k] - ball.radius;
+            let square = if d > 0.0 { d * d } else { 0.0 };
+            mask |= u32::from(self.logs[k] + self.rates[k] * square > bar) << k;
         }
-        (out, bounds)
+        mask
     }
 }
 
 /// log of each family's own density at the points of a tile.
 struct SumUp<'a> {
     kernels: &'a LocalKernels,
-    tile: Tile<'a>,
-    work: &'a mut Work,
+    points: &'a [f64],
+    masks: &'a mut Vec<u32>,
     out: &'a mut [f64],
 }
 
@@ -100,7 +89,7 @@ impl Loop for SumUp<'_> {
 
     #[inline(always)]
     fn run(self) {
-        self.kernels.sum_up(&self.tile, self.work, self.out);
+        self.kernels.sum_up(self.points, self.masks, self.out);
     }
 }
 
@@ -109,13 +98,13 @@ impl LocalKernels {
     pub fn log_families(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
         let (m, count) = (self.ambient(), self.families.len());
         let rows = points.len() / m;
-        let order = super::together(points, m, (0..rows).collect());
+        let order = super::together(points, m, ROWS, (0..rows).collect());
         let sorted: Vec<f64> = order.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
         let found = by_pieces(rows, count, TILE, context, |first, out| {
-            let mut work = Work::new(self.dim());
+            let mut masks = vec![];
             for (k, out) in out.chunks_mut(TILE * count).enumerate() {
-                let own = &sorted[(first + k * TILE) * m..][..out.len() / count * m];
-                widest(SumUp { kernels: self, tile: Tile::new(self, own), work: &mut work, out });
+                let points = &sorted[(first + k * TILE) * m..][..out.len() / count * m];
+                widest(SumUp { kernels: self, points, masks: &mut masks, out });
             }
         })?;
         let mut logs = vec![0.0; rows * count];
@@ -126,191 +115,169 @@ impl LocalKernels {
     }
 
     #[inline(always)]
-    fn sum_up(&self, tile: &Tile, work: &mut Work, out: &mut [f64]) {
+    fn sum_up(&self, points: &[f64], masks: &mut Vec<u32>, out: &mut [f64]) {
         let (m, count) = (self.ambient(), self.families.len());
-        let groups = self.layers.iter().enumerate().flat_map(|(list, layer)| {
-            (0..layer.index.groups.len()).map(move |g| {
-                let d = tile.distance(self, &layer.index.groups, g);
-                Node { promise: highest(layer.of_group(g), d * d), list, which: Which::Group(g) }
-            })
-        });
-        let mut descent = Descent::new(groups.collect(), |list, group, nodes: &mut Vec<Node>| {
-            let layer = &self.layers[list];
-            nodes.extend(layer.index.members(group).map(|b| {
-                let d = tile.distance(self, &layer.index.blocks, b);
-                Node { promise: highest(layer.of_block(b), d * d), list, which: Which::Block(b) }
-            }));
-        });
-        let embeds = self.layers.iter().any(|layer| !layer.embedded.is_empty());
-        let new = |x: &[f64]| {
-            let mut embedded = vec![];
-            if embeds {
-                self.bump().embed(x, &mut embedded);
+        let mut octets: Vec<Octet> = points.chunks(ROWS * m).map(|points| Octet::new(self, points)).collect();
+        let tile = Ball::around(self, points);
+        self.look_first(&tile, &mut octets, masks);
+        let bar = octets.iter().map(Octet::bar).fold(f64::INFINITY, f64::min);
+        let found = self.blocks_of(&tile, bar);
+        for (octet, out) in octets.iter_mut().zip(out.chunks_mut(ROWS * count)) {
+            self.add_everything(octet, &found, masks);
+            for (l, out) in out.chunks_mut(count).enumerate() {
+                self.to_logs(octet, l, out);
             }
-            let nothing = f64::NEG_INFINITY;
-            Here { top: nothing, least: nothing, waiting: BinaryHeap::new(), embedded, added: 0, done: false }
-        };
-        let mut all: Vec<Here> = tile.points.chunks(m).map(new).collect();
-        out.fill(0.0);
-        let mut found = vec![];
-        while all.iter().any(|here| !here.done) {
-            let open = all.iter().filter(|here| !here.done);
-            let least = open.map(|here| here.least).fold(f64::INFINITY, f64::min);
-            found.clear();
-            found.extend(std::iter::from_fn(|| descent.next(least)).take(BATCH));
-            // What has not been found promises no more than this, at any point of the tile.
-            let rest = if found.len() < BATCH { least } else { descent.next_promise() };
-            let balls = Found::new(self, &found);
-            let points = tile.points.chunks(m).zip(&mut all).zip(out.chunks_mut(count));
-            for ((x, here), sums) in points.filter(|((_, here), _)| !here.done) {
-                self.go_on(x, here, &balls, rest, work, sums);
-            }
-        }
-        for (here, sums) in all.iter().zip(out.chunks_mut(count)) {
-            self.to_logs(here.top, sums);
         }
     }
 
-    /// Looks at the blocks that promise more at x than anything that may still be found, those that promise most first.
-    #[inline(always)]
-    fn go_on(&self, x: &[f64], here: &mut Here, found: &Found, rest: f64, work: &mut Work, sums: &mut [f64]) {
-        let (squares, bounds) = found.at(self, x);
-        for ((node, square), bound) in found.nodes.iter().zip(&squares).zip(&bounds) {
-            let Which::Block(block) = node.which else { continue };
-            if *bound <= here.least {
-                continue;
-            }
-            let promise = highest(self.layers[node.list].of_block(block), *square);
-            if promise > here.least {
-                here.waiting.push(Node { promise, ..*node });
-            }
-        }
-        while let Some(node) = here.waiting.peek().copied() {
-            if node.promise <= here.least {
-                here.waiting.clear();
-            } else if node.promise > rest || rest == f64::NEG_INFINITY {
-                here.waiting.pop();
-                let Which::Block(block) = node.which else { continue };
-                if self.add_block((node.list, block), (x, &here.embedded), here.least, work, &mut here.top, sums) {
-                    here.added += 1;
-                    // It changes little once there are some.
-                    if here.added.is_power_of_two() || here.added.is_multiple_of(8) {
-                        here.least = self.least(here.top, sums);
+    /// Blocks of all lists that promise more than `bar` at some point of a ball.
+    fn blocks_of(&self, ball: &Ball, bar: f64) -> Vec<Found> {
+        let mut blocks = vec![];
+        for (list, layer) in self.layers.iter().enumerate() {
+            for group in 0..layer.index.groups.len() {
+                let d = layer.index.groups.least_distance(self, group, ball);
+                if highest(layer.of_group(group), d * d) <= bar {
+                    continue;
+                }
+                for block in layer.index.members(group) {
+                    let d = layer.index.blocks.least_distance(self, block, ball);
+                    if highest(layer.of_block(block), d * d) > bar {
+                        blocks.push((list, block));
                     }
                 }
-            } else {
+            }
+        }
+        blocks.chunks(BLOCK).map(|blocks| Found::new(self, blocks)).collect()
+    }
+
+    /// Sums, in units in which they are numbers.
+    #[inline(always)]
+    fn add_everything(&self, octet: &mut Octet, found: &[Found], masks: &mut Vec<u32>) {
+        octet.start();
+        if !octet.needs_care() {
+            self.add_all::<false>(octet, found, masks);
+        }
+        while octet.needs_care() {
+            octet.start();
+            self.add_all::<true>(octet, found, masks);
+            if octet.is_settled() {
                 return;
             }
         }
-        here.done = rest <= here.least;
     }
 
-    /// Sums relative to e^top, as logs; kernels that are nowhere near are as good as none.
-    fn to_logs(&self, top: f64, sums: &mut [f64]) {
-        for (sum, family) in sums.iter_mut().zip(&self.families) {
-            *sum = match (family.kind, self.log_volume) {
-                (Kind::Uniform, Some(log_volume)) => -log_volume,
-                _ if *sum == 0.0 => f64::MIN,
-                _ => top + sum.ln(),
-            };
-        }
-    }
-
-    /// What can be left out where the density is at least that of these sums: log(ε p/F).
-    fn least(&self, top: f64, sums: &[f64]) -> f64 {
-        if self.tolerance == 0.0 {
-            return f64::NEG_INFINITY;
-        }
-        let (mut p, mut uniform) = (0.0, f64::NEG_INFINITY);
-        for (sum, family) in sums.iter().zip(&self.families) {
-            match (family.kind, self.log_volume) {
-                (Kind::Uniform, Some(log_volume)) => uniform = family.share.ln() - log_volume,
-                _ => p += family.share * sum,
-            }
-        }
-        let kernels = if p > 0.0 { top + p.ln() } else { f64::NEG_INFINITY };
-        kernels.max(uniform) + (self.tolerance / self.families.len() as f64).ln()
-    }
-
-    /// Adds the kernels of a block that promise more than `least` to sums in units of e^top; whether there were any.
     #[inline(always)]
-    fn add_block(
-        &self,
-        (list, block): (usize, usize),
-        (x, embedded): (&[f64], &[f64]),
-        least: f64,
-        work: &mut Work,
-        top: &mut f64,
-        sums: &mut [f64],
-    ) -> bool {
-        let layer = &self.layers[list];
-        let nearest = self.nearest_squared(x, list, block);
-        let (mut placed, mut shaped, mut any) = (false, usize::MAX, false);
-        let (mut statistics, ones) = ([0.0; BLOCK], [1.0; BLOCK]);
-        for (member, promise) in layer.members.iter().zip(layer.of_block(block)) {
-            if promise.at(nearest) <= least {
-                continue;
-            }
-            let natural = matches!(member.kind, Kind::Natural { .. });
-            if !placed && !natural {
-                self.coordinates(x, list, block, work);
-                placed = true;
-            }
-            let logs = &layer.log_weights[block * BLOCK..][..BLOCK];
-            let (base, start) = (member.base, *top);
-            let least = least - member.log_share - layer.log_count;
-            let sum = match member.kind {
-                Kind::Uniform => continue,
-                Kind::Fixed { width } | Kind::Grouped { width, .. } => {
-                    let (squares, factor, rate) = (&work.square, &work.factor, -0.5 / (width * width));
-                    AddUp { base, logs, rate, squares, factor, top: start, least }
+    fn add_all<const CARE: bool>(&self, octet: &mut Octet, found: &[Found], masks: &mut Vec<u32>) {
+        let bar = octet.bar();
+        for found in found {
+            let mut near = found.near(self, &octet.ball, bar);
+            while near != 0 {
+                let (list, block) = found.blocks[near.trailing_zeros() as usize];
+                near &= near - 1;
+                let layer = &self.layers[list];
+                let d = layer.index.blocks.least_distance(self, block, &octet.ball);
+                if highest(layer.of_block(block), d * d) > bar {
+                    octet.add_block::<CARE>(self, (list, block), None, masks);
                 }
-                Kind::Natural { kappa } => {
-                    self.statistics((x, embedded), list, block, &mut statistics);
-                    AddUp { base, logs, rate: kappa, squares: &statistics, factor: &ones, top: start, least }
-                }
-                Kind::Local { shape, factor } => {
-                    let own = layer.shapes[shape].as_ref().expect("a shape of this layer");
-                    if shaped != shape {
-                        let entries = own.factors.len() / layer.log_weights.len() * BLOCK;
-                        Whiten { factors: &own.factors[block * entries..][..entries], work }.run();
-                        shaped = shape;
+            }
+        }
+    }
+
+    /// What can be left out at each point, by the block of centres that is nearest to it.
+    #[inline(always)]
+    fn look_first(&self, tile: &Ball, octets: &mut [Octet], masks: &mut Vec<u32>) {
+        let share = |list: usize| self.layers[list].members.iter().map(|member| member.log_share.exp()).sum::<f64>();
+        let list = (0..self.layers.len()).max_by(|a, b| share(*a).total_cmp(&share(*b))).expect("a list of centres");
+        let blocks: Vec<(usize, usize)> = self.nearest_of(tile, list).into_iter().map(|block| (list, block)).collect();
+        let found: Vec<Found> = blocks.chunks(BLOCK).map(|blocks| Found::new(self, blocks)).collect();
+        for octet in octets {
+            let mut nearest = [(f64::INFINITY, usize::MAX); ROWS];
+            for found in &found {
+                for (x, nearest) in octet.points.chunks(self.ambient()).zip(&mut nearest) {
+                    let squares = found.chords(self, x);
+                    for (square, &(_, block)) in squares.iter().zip(&found.blocks) {
+                        if *square < nearest.0 {
+                            *nearest = (*square, block);
+                        }
                     }
-                    let (squares, rate, logs) = (&work.quadratic, -0.5 / factor, &own.logs[block * BLOCK..][..BLOCK]);
-                    AddUp { base, logs, rate, squares, factor: &work.factor, top: start, least }
                 }
-            };
-            let (now, more) = sum.run();
-            if now > start && start > f64::NEG_INFINITY {
-                let shrink = (start - now).exp();
-                sums.iter_mut().for_each(|sum| *sum *= shrink);
             }
-            *top = now;
-            sums[member.family] += more;
-            any |= more > 0.0;
+            let rows = octet.points.len() / self.ambient();
+            let nearest: [usize; ROWS] = std::array::from_fn(|l| nearest[l.min(rows - 1)].1);
+            loop {
+                octet.start();
+                for l in 0..ROWS {
+                    let block = nearest[l];
+                    if block < usize::MAX && !nearest[..l].contains(&block) {
+                        let only: Rows = std::array::from_fn(|l| if nearest[l] == block { 1.0 } else { 0.0 });
+                        octet.add_block::<true>(self, (list, block), Some(only), masks);
+                    }
+                }
+                if octet.is_settled() {
+                    break;
+                }
+            }
+            self.set_least(octet);
         }
-        any
     }
 
-    /// The square of at most the distance of x from the nearest centre of a block.
-    #[inline(always)]
-    fn nearest_squared(&self, x: &[f64], list: usize, block: usize) -> f64 {
-        let (layer, m) = (&self.layers[list], self.ambient());
-        if self.foreign.is_some() {
-            return layer.index.blocks.distance(self, block, x).powi(2);
+    /// Blocks of a list one of which has the centre nearest to a point of the ball.
+    fn nearest_of(&self, ball: &Ball, list: usize) -> Vec<usize> {
+        let index = &self.layers[list].index;
+        let distance = |block: usize| index.blocks.ball(block, self.ambient()).distance(self, ball.centre);
+        let mut groups: Vec<(f64, usize)> =
+            (0..index.groups.len()).map(|g| (index.groups.least_distance(self, g, ball), g)).collect();
+        groups.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut best, mut near) = (f64::INFINITY, vec![]);
+        let reach = |best: f64| (best + 2.0 * ball.radius) * (1.0 + 1e-9);
+        for (least, group) in groups {
+            if least > reach(best) {
+                break;
+            }
+            for block in index.members(group) {
+                let d = distance(block);
+                best = best.min(d);
+                near.push((d, block));
+            }
         }
-        let centres = &layer.centres[block * m * BLOCK..][..m * BLOCK];
-        let mut squares = [0.0; BLOCK];
-        Chords { spaces: &self.spaces, x, centres, out: &mut squares }.run()
+        near.retain(|(d, _)| *d <= reach(best));
+        near.sort_by_key(|(_, block)| *block);
+        near.into_iter().map(|(_, block)| block).collect()
+    }
+
+    /// Sets what can be left out where the density is at least that of the sums so far: log(ε p/F).
+    fn set_least(&self, octet: &mut Octet) {
+        let volume = self.log_volume.unwrap_or(f64::INFINITY);
+        let uniform = self.families.iter().find(|f| f.kind == Kind::Uniform).map_or(0.0, |f| f.share).ln() - volume;
+        for l in 0..ROWS {
+            let sum: f64 = octet.sums.iter().map(|sums| sums[l]).sum();
+            let log_p = if sum > 0.0 { octet.unit[l] + sum.ln() } else { f64::NEG_INFINITY };
+            octet.unit[l] = if log_p > f64::NEG_INFINITY { log_p } else { 0.0 };
+            if self.tolerance > 0.0 {
+                let least = log_p.max(uniform) + (self.tolerance / self.families.len() as f64).ln();
+                octet.least[l] = least;
+                octet.unit[l] = if least > f64::NEG_INFINITY { least } else { octet.unit[l] };
+            }
+        }
+    }
+
+    /// log of each family's own density at one of the points; kernels that are nowhere near are as good as none.
+    fn to_logs(&self, octet: &Octet, l: usize, out: &mut [f64]) {
+        for ((out, sums), family) in out.iter_mut().zip(&octet.sums).zip(&self.families) {
+            *out = match (family.kind, self.log_volume) {
+                (Kind::Uniform, Some(log_volume)) => -log_volume,
+                _ if sums[l] == 0.0 => f64::MIN,
+                _ => octet.unit[l] + sums[l].ln() - family.share.ln(),
+            };
+        }
     }
 
     /// Normal coordinates of x about the centres of a block.
-    #[inline(always)]
-    pub(super) fn coordinates(&self, x: &[f64], list: usize, block: usize, work: &mut Work) {
+    pub(super) fn coordinates(&self, x: &[f64], list: usize, block: usize, work: &mut Work<BLOCK>) {
         let (m, n) = (self.ambient(), self.dim());
         let Some(foreign) = &self.foreign else {
-            let centres = &self.layers[list].centres[block * m * BLOCK..][..m * BLOCK];
-            return Coordinates { spaces: &self.spaces, x, centres, work }.run();
+            let centres = columns(&self.layers[list].centres[block * m * BLOCK..][..m * BLOCK]);
+            return widest(Coordinates { spaces: &self.spaces, points: &spread(x), centres, work });
         };
         let points = &self.sites[list].points;
         let (start, len) = (block * BLOCK, BLOCK.min(points.len() / m - block * BLOCK));
@@ -326,26 +293,14 @@ impl LocalKernels {
         }
     }
 
-    /// t of x and the centres of a block.
-    #[inline(always)]
-    fn statistics(&self, (x, embedded): (&[f64], &[f64]), list: usize, block: usize, out: &mut Lanes) {
-        let all = &self.layers[list].embedded;
-        if all.is_empty() {
-            let centres = self.sites[list].points.chunks(self.ambient()).skip(block * BLOCK);
-            return centres.zip(out).for_each(|(c, out)| *out = self.bump().statistic(x, c));
-        }
-        let width = embedded.len() * BLOCK;
-        Statistics { x: embedded, centres: &all[block * width..][..width], out }.run();
-    }
-
     /// The blocks of a list of centres whose kernels promise more than `least` at x.
     pub(super) fn blocks_near(&self, list: usize, x: &[f64], least: f64, mut visit: impl FnMut(usize)) {
-        let layer = &self.layers[list];
+        let (layer, ball) = (&self.layers[list], Ball { centre: x, radius: 0.0 });
         for group in 0..layer.index.groups.len() {
-            let d = layer.index.groups.distance(self, group, x);
+            let d = layer.index.groups.least_distance(self, group, &ball);
             if highest(layer.of_group(group), d * d) > least {
                 for block in layer.index.members(group) {
-                    let d = layer.index.blocks.distance(self, block, x);
+                    let d = layer.index.blocks.least_distance(self, block, &ball);
                     if highest(layer.of_block(block), d * d) > least {
                         visit(block);
                     }
