@@ -52,10 +52,12 @@ fn density(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
             Kind::Natural { kappa } => format!("natural, κ = {kappa:.3}"),
             Kind::Fixed { width } => format!("round, width {width:.2e}"),
             Kind::Local { shape, factor } => {
-                let count = settings.kernels.neighbours_of(shape, model.manifold().dim());
                 let own = model.kernels().kernels_of(k);
                 let groups = if own < centres { format!(", about {own} groups") } else { String::new() };
-                format!("shaped by {count} neighbours, covariance × {factor}{groups}")
+                match model.kernels().neighbours_of(shape) {
+                    Some(count) => format!("shaped by {count} neighbours, covariance × {factor}{groups}"),
+                    None => format!("a mixture of {own} normal laws"),
+                }
             }
         };
         say!("   {:5.1} %  {kind}", 100.0 * family.share);

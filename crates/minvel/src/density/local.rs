@@ -10,6 +10,7 @@
 //! lost is e⁻²⁶ in two dimensions; otherwise rounding. Scores are exact but on hyperbolic space, where differences of coordinates err by about 10⁻⁹.
 //! **Checked by** tests/densities/local_kernels.rs.
 
+mod components;
 mod coordinates;
 mod draws;
 mod folds;
@@ -36,7 +37,7 @@ pub(super) use shape::cholesky;
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use folds::Folds;
-use kit::{Kit, SHARED};
+use kit::Kit;
 use neighbours::Neighbours;
 use serde::{Deserialize, Serialize};
 use shares::{ROUNDS, log_mean, shares};
@@ -61,6 +62,9 @@ pub struct LocalSettings {
     /// Points from which wide kernels stand on groups of them.
     #[serde(default = "LocalSettings::before_there_were_groups")]
     pub grouped: usize,
+    /// Components of mixtures that stand beside the kernels, where there are points enough.
+    #[serde(default)]
+    pub mixtures: Vec<usize>,
     /// Relative error of sums over kernels; 0 adds up everything.
     #[serde(default = "LocalSettings::before_there_was_an_index")]
     pub tolerance: f64,
@@ -76,6 +80,7 @@ impl Default for LocalSettings {
             folds: 5,
             centres: 2_000_000,
             grouped: 5000,
+            mixtures: vec![4, 8, 16, 32, 64, 128, 256, 512],
             tolerance: kernels::TOLERANCE,
         }
     }
@@ -181,13 +186,6 @@ impl LocalSettings {
         Ok(LocalFit { density, held_out: list("held-out").to_vec(), derivative })
     }
 
-    /// Neighbours that shaped the covariances of a number, on a manifold of so many dimensions.
-    pub fn neighbours_of(&self, shape: usize, dim: usize) -> usize {
-        let counts = || self.neighbours.iter().map(|k| (k * dim as f64).ceil() as usize);
-        let mut coarse = counts().filter(|count| count / SHARED >= 2);
-        counts().nth(shape).or_else(|| coarse.nth(shape - self.neighbours.len())).unwrap_or(0)
-    }
-
     /// The part of them without needles: kernels shaped by many neighbours, and not much narrower than these lie.
     pub fn smooth(&self) -> LocalSettings {
         const NEIGHBOURS: f64 = 10.0;
@@ -209,10 +207,12 @@ impl LocalSettings {
 
 /// Tells fits of other points or with other settings apart.
 pub(crate) fn inputs(settings: &LocalSettings, points: &[f64], seed: u64) -> Fingerprint {
-    let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres, grouped, tolerance } = settings;
+    let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres, grouped, mixtures, tolerance } =
+        settings;
     let counts = [*widths, *folds, *centres, *grouped].map(|count| count as f64);
     let counts = [counts.as_slice(), &[*shrinkage, *tolerance, f64::from_bits(seed)]].concat();
-    Fingerprint::new().and(neighbours).and(factors).and(&counts).and(points)
+    let components: Vec<f64> = mixtures.iter().map(|count| *count as f64).collect();
+    Fingerprint::new().and(neighbours).and(factors).and(&counts).and(&components).and(points)
 }
 
 /// The same points in an order in which near ones stand together, `each` of them at least: halves of halves along the longest

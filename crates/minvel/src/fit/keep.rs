@@ -8,7 +8,7 @@ use super::model::Model;
 use super::partition::LogZ;
 use super::settings::FitSettings;
 use super::standard::Standard;
-use crate::density::{Family, Kind, LocalKernels};
+use crate::density::{Family, LocalKernels};
 use crate::train::Checkpoint;
 use crate::{Error, Manifold, manifold};
 use minvel_engine::State;
@@ -37,13 +37,8 @@ struct Note {
 impl Note {
     /// Whether it is what a fit writes: no other number may be used unseen.
     fn is_sound(&self, manifold: &dyn Manifold) -> bool {
-        let shaped = |f: &Family| match f.kind {
-            Kind::Local { shape, .. } => self.settings.kernels.neighbours_of(shape, manifold.dim()) > 0,
-            Kind::Uniform | Kind::Fixed { .. } | Kind::Grouped { .. } | Kind::Natural { .. } => true,
-        };
         self.settings.fault().is_none()
             && self.standard.is_for(manifold.ambient())
-            && self.families.iter().all(shaped)
             && (self.networks == 0 || self.networks == self.settings.seeds)
             && (0.0..=1.0).contains(&self.share)
     }

@@ -174,7 +174,7 @@ impl FitSettings {
 
     /// The first setting that cannot be used, and why.
     pub fn fault(&self) -> Option<(&'static str, &'static str)> {
-        let LocalSettings { neighbours, factors, shrinkage, folds, centres, widths, grouped: _, tolerance } =
+        let LocalSettings { neighbours, factors, shrinkage, folds, centres, widths, grouped: _, mixtures, tolerance } =
             &self.kernels;
         let LearningSettings { steps, looks, batch, rate, penalty } = self.learning;
         let positive = |all: &[f64]| all.iter().all(|x| *x > 0.0);
@@ -188,6 +188,11 @@ impl FitSettings {
             ("kernels.shrinkage", (0.0..=1.0).contains(shrinkage), "must lie in [0, 1]"),
             ("kernels.folds", *folds >= 2, "must be at least 2"),
             ("kernels.centres", *centres >= 10, "must be at least 10"),
+            (
+                "kernels.mixtures",
+                mixtures.iter().all(|count| (2..=4096).contains(count)),
+                "must be numbers of components from 2 to 4096",
+            ),
             ("kernels.tolerance", (0.0..0.01).contains(tolerance), "must be from 0 to 0.01"),
             ("network.hidden", !self.network.hidden.contains(&0), "must be positive"),
             ("network.hidden", self.network.hidden.len() <= MOST_LAYERS, "must be at most 64 layers"),

@@ -82,8 +82,9 @@ pub struct LocalKernels {
     /// A frame at each point, on other manifolds.
     pub(super) frames: Vec<f64>,
     pub(super) shapes: Vec<Shape>,
-    /// The list of each shape, to be kept in a file.
+    /// The list of each shape and the neighbours that shaped it, to be kept in a file.
     pub(super) shape_lists: Vec<f64>,
+    pub(super) shape_neighbours: Vec<f64>,
     pub(super) families: Vec<Family>,
     /// Where there are model spaces.
     pub(super) bump: Option<Bump>,
@@ -125,6 +126,7 @@ impl LocalKernels {
             frames: vec![],
             shapes: vec![],
             shape_lists: vec![],
+            shape_neighbours: vec![],
             families: vec![],
             bump,
             tolerance: TOLERANCE,
@@ -143,7 +145,7 @@ impl LocalKernels {
         let LocalKernels { dim, ambient, log_volume, tolerance, .. } = *self;
         let (spaces, foreign, bump) = (self.spaces.clone(), self.foreign.clone(), self.bump.clone());
         let (shapes, families, layers, sites) = (vec![], vec![], vec![], vec![sites]);
-        let shape_lists = vec![];
+        let (shape_lists, shape_neighbours) = (vec![], vec![]);
         LocalKernels {
             dim,
             ambient,
@@ -154,6 +156,7 @@ impl LocalKernels {
             frames,
             shapes,
             shape_lists,
+            shape_neighbours,
             families,
             bump,
             tolerance,
@@ -208,6 +211,7 @@ impl LocalKernels {
     /// The same with kernels laid out for summing as they are now.
     pub(super) fn laid_out(mut self) -> Self {
         self.shape_lists = self.shapes.iter().map(|shape| shape.list as f64).collect();
+        self.shape_neighbours = self.shapes.iter().map(|shape| shape.neighbours as f64).collect();
         self.layers = (0..self.sites.len()).map(|k| Layer::of(&self, k)).collect();
         self
     }
@@ -225,7 +229,9 @@ impl LocalKernels {
         let weights = (!own.weights.is_empty()).then_some(("weights".to_string(), own.weights.as_slice()));
         let centres = std::iter::once(("centres".to_string(), own.points.as_slice()));
         let lists = (self.sites.len() > 1).then_some(("shape-lists".to_string(), self.shape_lists.as_slice()));
-        centres.chain(weights).chain(shapes).chain(groups).chain(lists).collect()
+        let neighbours =
+            (!self.shapes.is_empty()).then_some(("shape-neighbours".to_string(), self.shape_neighbours.as_slice()));
+        centres.chain(weights).chain(shapes).chain(groups).chain(lists).chain(neighbours).collect()
     }
 
     /// The inverse of [`LocalKernels::tensors`]; `None` where something is missing or does not fit.
@@ -247,7 +253,8 @@ impl LocalKernels {
         this.families = families.to_vec();
         let n = this.dim();
         // Numbers of lists of centres, as numbers like all others.
-        let lists: Vec<usize> = find("shape-lists").unwrap_or_default().iter().map(|k| *k as usize).collect();
+        let whole = |name: &str| find(name).unwrap_or_default().iter().map(|k| *k as usize).collect::<Vec<_>>();
+        let (lists, neighbours) = (whole("shape-lists"), whole("shape-neighbours"));
         while find(&format!("group{}", this.sites.len() - 1)).is_some() {
             let k = this.sites.len() - 1;
             this.sites.push(sites(&format!("group{k}"), &format!("group-weights{k}"))?);
@@ -260,7 +267,8 @@ impl LocalKernels {
             if factors.len() != n * (n + 1) / 2 * total || log_det.len() != total {
                 return None;
             }
-            this.shapes.push(Shape { list, factors: factors.to_vec(), log_det: log_det.to_vec() });
+            let neighbours = neighbours.get(this.shapes.len()).copied().unwrap_or(0);
+            this.shapes.push(Shape { list, neighbours, factors: factors.to_vec(), log_det: log_det.to_vec() });
         }
         let known = |family: &Family| match family.kind {
             Kind::Local { shape, factor } => shape < this.shapes.len() && factor > 0.0,
@@ -278,6 +286,11 @@ impl LocalKernels {
     /// Coordinates of the centres, row-major.
     pub fn points(&self) -> &[f64] {
         &self.sites[0].points
+    }
+
+    /// Neighbours that shaped covariances of this number; none where they are those of a mixture, or the file is old.
+    pub fn neighbours_of(&self, shape: usize) -> Option<usize> {
+        self.shapes.get(shape).map(|shape| shape.neighbours).filter(|count| *count > 0)
     }
 
     /// Intrinsic dimension.

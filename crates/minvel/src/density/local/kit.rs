@@ -1,5 +1,6 @@
 //! How the kernels of some of the points are made: neighbours once, then covariances, groups and families for each part.
 
+use super::components::{Bounds, Components};
 use super::kernels::{Family, Kind, LocalKernels};
 use super::lanes::BLOCK;
 use super::neighbours::Neighbours;
@@ -19,6 +20,8 @@ pub(super) struct Kit<'a> {
     widths: Vec<f64>,
     /// Whether wide kernels stand on groups of points.
     grouped: bool,
+    /// Of the covariances of mixtures.
+    bounds: Bounds,
 }
 
 impl<'a> Kit<'a> {
@@ -37,7 +40,8 @@ impl<'a> Kit<'a> {
             context.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, context))?;
         let widths = settings.widths_of(&blank, &neighbours);
         let grouped = rows >= settings.grouped && blank.foreign.is_none();
-        Ok(Kit { settings, points, blank, neighbours, counts, widths, grouped })
+        let bounds = Bounds { widest: blank.widest(), floor: (0.1 * neighbours.near).powi(2) / manifold.dim() as f64 };
+        Ok(Kit { settings, points, blank, neighbours, counts, widths, grouped, bounds })
     }
 
     /// The density of the points `of`, with equal shares; those `outside` do not shape it.
@@ -75,7 +79,9 @@ impl<'a> Kit<'a> {
                 density.add_shape(density.sites.len() - 1, &members, count, &around, context)?;
             }
         }
-        density.families = self.families(&density, fixed);
+        let first = density.shapes.len();
+        self.add_mixtures(&mut density, of, context)?;
+        density.families = self.families(&density, fixed, first);
         Ok(density.laid_out())
     }
 
@@ -84,8 +90,24 @@ impl<'a> Kit<'a> {
         self.counts.iter().copied().filter(|count| self.grouped && count / SHARED >= 2)
     }
 
-    /// All kinds of kernels, with equal shares.
-    fn families(&self, density: &LocalKernels, fixed: Vec<Kind>) -> Vec<Family> {
+    /// Mixtures of the points `of`, each as kernels of shapes of their own.
+    fn add_mixtures(&self, density: &mut LocalKernels, of: &[usize], context: &Context) -> Result<(), Error> {
+        let (m, n) = (self.blank.ambient(), self.blank.dim());
+        let own: Vec<f64> = of.iter().flat_map(|&i| &self.points[i * m..][..m]).copied().collect();
+        // Of a part of the points as many mixtures as of all, so that shares can be carried over.
+        let rows = self.points.len() / m / self.settings.folds * (self.settings.folds - 1);
+        let borne = |count: &&usize| self.blank.foreign.is_none() && Components::bears(&self.blank, rows, **count);
+        for &count in self.settings.mixtures.iter().filter(borne) {
+            let mixture = Components::of(&self.blank, &own, count, self.bounds, context)?;
+            let (sites, shape) = mixture.laid_out_as(density.sites.len(), n);
+            density.sites.push(sites);
+            density.shapes.push(shape);
+        }
+        Ok(())
+    }
+
+    /// All kinds of kernels, with equal shares; the shapes from `first` on are those of mixtures.
+    fn families(&self, density: &LocalKernels, fixed: Vec<Kind>, first: usize) -> Vec<Family> {
         let uniform = density.log_volume().map(|_| Kind::Uniform);
         let factors = &self.settings.factors;
         let mut kinds: Vec<Kind> = uniform.into_iter().chain(fixed).collect();
@@ -98,13 +120,14 @@ impl<'a> Kit<'a> {
             let own = factors.iter().filter(|factor| **factor >= 1.0);
             kinds.extend(own.map(|&factor| Kind::Local { shape: self.counts.len() + k, factor }));
         }
+        kinds.extend((first..density.shapes.len()).map(|shape| Kind::Local { shape, factor: 1.0 }));
         let share = 1.0 / kinds.len() as f64;
         kinds.into_iter().map(|kind| Family { kind, share }).collect()
     }
 }
 
 /// Kernels that are shaped by so many neighbours and not narrower than these lie are shared by the sixth part of them.
-pub(super) const SHARED: usize = 6;
+const SHARED: usize = 6;
 
 impl Kit<'_> {
     /// Points whose kernels reach about as far, and of these near ones, together: a wide kernel among narrow ones would have

@@ -44,7 +44,13 @@ impl LocalKernels {
                     .chunks(whole.log_det.len())
                     .flat_map(|entries| of.iter().map(|&i| entries[i]))
                     .collect();
-                part.shapes = vec![Shape { list: 0, factors, log_det: of.iter().map(|&i| whole.log_det[i]).collect() }];
+                let neighbours = whole.neighbours;
+                part.shapes = vec![Shape {
+                    list: 0,
+                    neighbours,
+                    factors,
+                    log_det: of.iter().map(|&i| whole.log_det[i]).collect(),
+                }];
                 kind = Kind::Local { shape: 0, factor };
             }
             Kind::Grouped { width, .. } => kind = Kind::Fixed { width },

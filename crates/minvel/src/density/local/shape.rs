@@ -12,6 +12,8 @@ use crate::train::Context;
 pub(super) struct Shape {
     /// The list of centres it belongs to.
     pub list: usize,
+    /// Neighbours that shaped them; 0 where they are those of a mixture.
+    pub neighbours: usize,
     pub factors: Vec<f64>,
     /// log det C.
     pub log_det: Vec<f64>,
@@ -123,7 +125,7 @@ impl LocalKernels {
         })?;
         let column = |k: usize| rows.iter().skip(k).step_by(entries + 1).copied();
         let (factors, log_det) = ((0..entries).flat_map(column).collect(), column(entries).collect());
-        self.shapes.push(Shape { list, factors, log_det });
+        self.shapes.push(Shape { list, neighbours: count, factors, log_det });
         Ok(())
     }
 

@@ -1,0 +1,452 @@
+//! Mixtures of normal laws in normal coordinates, by expectation and maximisation.
+//!
+//! **Statement.** p(x) = Σ_k w_k N(v_k(x); 0, Σ_k)·|dv_k/dvol|, v_k the normal coordinates about the centre of component k. A
+//! round moves each centre to the mean of v_k under the responsibilities, and Σ_k is their covariance there, carried to the
+//! frame of the new centre by the differential of the change of coordinates.
+//! **Source.** dempster1977em; the start, halves of halves along the principal axis, is boley1998principal's.
+//! **Conventions.** Covariances are shrunk towards round ones as by n + 1 more points, and are no wider than kernels may be.
+//! Starts and rounds use no coordinates of the embedding, so that a rotation of the data rotates the mixture. Sums are taken
+//! over pieces of a fixed length: the same bits on any number of threads.
+//! **Error.** On curved spaces the mean is the first step of a Karcher mean, and rounds take the rest of the steps.
+//! **Checked by** tests/densities/components.rs.
+#![allow(clippy::needless_range_loop)] // iterators with closures are not inlined everywhere, and then not vectorised
+
+use super::geometry::{Chords, Coordinates};
+use super::index::Ball;
+use super::kernels::{Family, Kind, LocalKernels, Sites};
+use super::lanes::{BLOCK, ROWS, Work, exp, square, whiten};
+use super::places::Rows;
+use super::shape::{Shape, cholesky};
+use super::together;
+use crate::Error;
+use crate::density::by_rows;
+use crate::train::Context;
+use minvel_engine::{Loop, widest};
+
+/// Rounds.
+const ROUNDS: usize = 25;
+/// More points than this are at first represented by as many, at equal distances in their order.
+const REPRESENTED: usize = 20_000;
+/// Rounds with all of them then.
+const LAST_ROUNDS: usize = 4;
+/// Points of a piece.
+const EACH: usize = 2048;
+/// Points for each number of a component that there are at least.
+const LEAST: usize = 5;
+/// A responsibility below this is none, and so is one of which the component promises no more.
+const NOTHING: f64 = 1e-9;
+const FAR: f64 = 22.0;
+
+/// A mixture of normal laws.
+#[derive(Clone, Debug)]
+pub(super) struct Components {
+    /// Row-major.
+    centres: Vec<f64>,
+    /// Lower Cholesky factors of the covariances, n × n each.
+    factors: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+/// What becomes of a component: its mass, mean and second moments.
+struct Moments<'a> {
+    mass: f64,
+    mean: &'a [f64],
+    /// The lower triangle, row by row.
+    second: &'a [f64],
+}
+
+/// What covariances may be.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// The largest deviation.
+    pub widest: f64,
+    /// The least variance.
+    pub floor: f64,
+}
+
+/// How many numbers of sums a component has.
+fn width(n: usize) -> usize {
+    1 + n + n * (n + 1) / 2
+}
+
+impl Components {
+    /// Whether so many points can bear `count` components.
+    pub fn bears(space: &LocalKernels, rows: usize, count: usize) -> bool {
+        rows >= count * LEAST * width(space.dim())
+    }
+
+    /// Of `count` components at most.
+    pub fn of(
+        space: &LocalKernels,
+        points: &[f64],
+        count: usize,
+        bounds: Bounds,
+        context: &Context,
+    ) -> Result<Self, Error> {
+        let m = space.ambient();
+        let rows = points.len() / m;
+        let some = match rows > REPRESENTED {
+            true => some_of(points, m, (0..REPRESENTED).map(|k| k * rows / REPRESENTED)),
+            false => points.to_vec(),
+        };
+        let mut this = Components::start(space, &some, count, bounds);
+        let some = some_of(&some, m, together(&some, m, ROWS, (0..some.len() / m).collect()).into_iter());
+        for _ in 0..ROUNDS {
+            this = this.round(space, &some, bounds, context)?;
+        }
+        for _ in 0..if rows > REPRESENTED { LAST_ROUNDS } else { 0 } {
+            this = this.round(space, points, bounds, context)?;
+        }
+        Ok(this)
+    }
+
+    /// One component for each of `count` groups of near points.
+    fn start(space: &LocalKernels, points: &[f64], count: usize, bounds: Bounds) -> Self {
+        let (m, n) = (space.ambient(), space.dim());
+        let rows = points.len() / m;
+        let mut groups: Vec<Vec<usize>> = vec![(0..rows).collect()];
+        while groups.len() < count {
+            groups = groups.into_iter().flat_map(|own| halves(space, points, own)).collect();
+        }
+        let mut this = Components { centres: vec![], factors: vec![], weights: vec![] };
+        for own in groups {
+            let (v, pivot) = coordinates(space, points, &own);
+            let mut sums = vec![0.0; width(n)];
+            v.chunks(n).for_each(|v| add_moments(&mut sums, v));
+            let (mass, mean) = (sums[0], sums[1..=n].iter().map(|s| s / sums[0]).collect::<Vec<f64>>());
+            let second: Vec<f64> = sums[n + 1..].iter().map(|s| s / mass).collect();
+            let moments = Moments { mass: mass / rows as f64, mean: &mean, second: &second };
+            this.push(space, &points[pivot * m..][..m], &moments, own.len() as f64, bounds);
+        }
+        this.even_out();
+        this
+    }
+
+    /// A round of expectation and maximisation.
+    fn round(&self, space: &LocalKernels, points: &[f64], bounds: Bounds, context: &Context) -> Result<Self, Error> {
+        let (m, n, count) = (space.ambient(), space.dim(), self.weights.len());
+        let (rows, width) = (points.len() / m, width(n));
+        let kernels = self.as_kernels(space);
+        let pieces = by_rows(rows.div_ceil(EACH), count * width, &context.quiet(), |first, out| {
+            for (piece, out) in (first..).zip(out.chunks_mut(count * width)) {
+                let points = &points[piece * EACH * m..((piece + 1) * EACH).min(rows) * m];
+                widest(Expectation { kernels: &kernels, points, out });
+            }
+        })?;
+        let mut next = Components { centres: vec![], factors: vec![], weights: vec![] };
+        for (k, centre) in self.centres.chunks(m).enumerate() {
+            let sum = |j: usize| pieces.iter().skip(k * width + j).step_by(count * width).sum::<f64>();
+            let mass = sum(0);
+            if mass > (n + 1) as f64 {
+                let mean: Vec<f64> = (1..=n).map(|j| sum(j) / mass).collect();
+                let second: Vec<f64> = (n + 1..width).map(|j| sum(j) / mass).collect();
+                let moments = Moments { mass: mass / rows as f64, mean: &mean, second: &second };
+                next.push(space, centre, &moments, mass, bounds);
+            }
+        }
+        next.even_out();
+        Ok(if next.weights.is_empty() { self.clone() } else { next })
+    }
+
+    /// Adds the component that has these moments in the coordinates about `from`.
+    fn push(&mut self, space: &LocalKernels, from: &[f64], moments: &Moments, points: f64, bounds: Bounds) {
+        let n = space.dim();
+        let Moments { mass, mean, second } = moments;
+        let (mut centre, mut c) = (vec![0.0; from.len()], vec![0.0; n * n]);
+        space.point_at(from, mean, &mut centre);
+        let turn = change_of_coordinates(space, from, mean, &centre);
+        let entry = |a: usize, b: usize| second[a.max(b) * (a.max(b) + 1) / 2 + a.min(b)] - mean[a] * mean[b];
+        for a in 0..n {
+            for b in 0..=a {
+                let row = |i: usize| (0..n).map(|j| entry(i, j) * turn[b * n + j]).sum::<f64>();
+                c[a * n + b] = (0..n).map(|i| turn[a * n + i] * row(i)).sum();
+            }
+        }
+        let trace: f64 = (0..n).map(|a| c[a * n + a]).sum::<f64>().max(f64::MIN_POSITIVE);
+        // As if there were n + 1 more points, round about the centre; and no wider than kernels may be.
+        let more = (n + 1) as f64 / (points + (n + 1) as f64);
+        let scale = (bounds.widest.powi(2) / trace).min(1.0);
+        for a in 0..n {
+            for b in 0..=a {
+                c[a * n + b] *= (1.0 - more) * scale;
+            }
+            c[a * n + a] += more * scale * trace / n as f64 + bounds.floor;
+        }
+        cholesky(&mut c, n);
+        self.centres.extend(centre);
+        self.factors.extend(c);
+        self.weights.push(*mass);
+    }
+
+    /// Weights that add up to one.
+    fn even_out(&mut self) {
+        let all: f64 = self.weights.iter().sum();
+        self.weights.iter_mut().for_each(|w| *w /= all);
+    }
+
+    /// Centres with their weights, and a shape for a list of that number.
+    pub fn laid_out_as(&self, list: usize, n: usize) -> (Sites, Shape) {
+        let (count, entries) = (self.weights.len(), n * (n + 1) / 2);
+        let (mut factors, mut log_det) = (vec![0.0; entries * count], vec![0.0; count]);
+        for (k, c) in self.factors.chunks(n * n).enumerate() {
+            for a in 0..n {
+                (0..a).for_each(|b| factors[(a * (a + 1) / 2 + b) * count + k] = c[a * n + b]);
+                factors[(a * (a + 1) / 2 + a) * count + k] = 1.0 / c[a * n + a];
+                log_det[k] += c[a * n + a].ln();
+            }
+        }
+        let sites = Sites { points: self.centres.clone(), weights: self.weights.clone() };
+        (sites, Shape { list, neighbours: 0, factors, log_det })
+    }
+
+    /// The mixture as a density of its own.
+    fn as_kernels(&self, space: &LocalKernels) -> LocalKernels {
+        let (sites, shape) = self.laid_out_as(0, space.dim());
+        let mut kernels = space.standing_on(sites);
+        kernels.shapes = vec![shape];
+        kernels.families = vec![Family { kind: Kind::Local { shape: 0, factor: 1.0 }, share: 1.0 }];
+        kernels.laid_out()
+    }
+}
+
+/// Rows of these numbers.
+fn some_of(points: &[f64], m: usize, of: impl Iterator<Item = usize>) -> Vec<f64> {
+    of.flat_map(|i| &points[i * m..][..m]).copied().collect()
+}
+
+/// Normal coordinates of some points about the one in their middle, and which that is.
+fn coordinates(space: &LocalKernels, points: &[f64], of: &[usize]) -> (Vec<f64>, usize) {
+    let (m, n) = (space.ambient(), space.dim());
+    let pivot = of[of.len() / 2];
+    let mut all = vec![0.0; of.len() * n];
+    for (v, &i) in all.chunks_mut(n).zip(of) {
+        space.to_normal(&points[pivot * m..][..m], &points[i * m..][..m], v);
+    }
+    (all, pivot)
+}
+
+/// Adds 1, v and the lower triangle of v vᵀ.
+fn add_moments(sums: &mut [f64], v: &[f64]) {
+    let n = v.len();
+    sums[0] += 1.0;
+    for a in 0..n {
+        sums[1 + a] += v[a];
+        for b in 0..=a {
+            sums[1 + n + a * (a + 1) / 2 + b] += v[a] * v[b];
+        }
+    }
+}
+
+/// Two halves of some points, along their principal axis.
+fn halves(space: &LocalKernels, points: &[f64], of: Vec<usize>) -> [Vec<usize>; 2] {
+    let n = space.dim();
+    let (v, _) = coordinates(space, points, &of);
+    let mut sums = vec![0.0; width(n)];
+    v.chunks(n).for_each(|v| add_moments(&mut sums, v));
+    let mean: Vec<f64> = sums[1..=n].iter().map(|s| s / sums[0]).collect();
+    let entry =
+        |a: usize, b: usize| sums[1 + n + a.max(b) * (a.max(b) + 1) / 2 + a.min(b)] / sums[0] - mean[a] * mean[b];
+    // Powers of the matrix lead to the axis from the column of its largest diagonal entry.
+    let first = (0..n).max_by(|a, b| entry(*a, *a).total_cmp(&entry(*b, *b))).expect("a dimension");
+    let mut axis: Vec<f64> = (0..n).map(|a| entry(a, first)).collect();
+    for _ in 0..30 {
+        let next: Vec<f64> = (0..n).map(|a| (0..n).map(|b| entry(a, b) * axis[b]).sum()).collect();
+        let norm = next.iter().map(|x| x * x).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+        axis = next.iter().map(|x| x / norm).collect();
+    }
+    let along: Vec<f64> = v.chunks(n).map(|v| v.iter().zip(&axis).map(|(v, a)| v * a).sum()).collect();
+    let mut order: Vec<usize> = (0..of.len()).collect();
+    let middle = of.len() / 2;
+    order.select_nth_unstable_by(middle, |a, b| along[*a].total_cmp(&along[*b]).then(of[*a].cmp(&of[*b])));
+    let mut left: Vec<usize> = order[..middle].iter().map(|&k| of[k]).collect();
+    let mut right: Vec<usize> = order[middle..].iter().map(|&k| of[k]).collect();
+    left.sort_unstable();
+    right.sort_unstable();
+    [left, right]
+}
+
+/// The differential of the coordinates about `to` in those about `from`, at the point with coordinates `at`, by differences.
+fn change_of_coordinates(space: &LocalKernels, from: &[f64], at: &[f64], to: &[f64]) -> Vec<f64> {
+    const H: f64 = 1e-4;
+    let n = at.len();
+    let (mut turn, mut x) = (vec![0.0; n * n], vec![0.0; from.len()]);
+    let (mut up, mut down) = (vec![0.0; n], vec![0.0; n]);
+    for j in 0..n {
+        let mut v = at.to_vec();
+        v[j] = at[j] + H;
+        space.point_at(from, &v, &mut x);
+        space.to_normal(to, &x, &mut up);
+        v[j] = at[j] - H;
+        space.point_at(from, &v, &mut x);
+        space.to_normal(to, &x, &mut down);
+        (0..n).for_each(|a| turn[a * n + j] = (up[a] - down[a]) / (2.0 * H));
+    }
+    turn
+}
+
+/// Sums of the responsibilities of each component, and of v and v vᵀ under them, over some points.
+struct Expectation<'a> {
+    kernels: &'a LocalKernels,
+    points: &'a [f64],
+    /// `[component, 1 + n + n(n+1)/2]`.
+    out: &'a mut [f64],
+}
+
+/// What is worked with: some points, and the components that count there.
+struct Desk {
+    points: Vec<Rows>,
+    centre: Vec<Rows>,
+    y: Vec<Rows>,
+    work: Work<ROWS>,
+    /// Of each component: at least the log of what it says at any of the points, but for |dv/dvol|.
+    bounds: Vec<f64>,
+    /// Those that count.
+    chosen: Vec<usize>,
+    /// Of these: v, the log of what they say but for |dv/dvol|, and that.
+    v: Vec<Rows>,
+    logs: Vec<Rows>,
+    factors: Vec<Rows>,
+}
+
+impl Loop for Expectation<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Expectation { kernels, points, out } = self;
+        let (m, n) = (kernels.ambient(), kernels.dim());
+        let width = width(n);
+        let none = [0.0; ROWS];
+        let mut desk = Desk {
+            points: vec![none; m],
+            centre: vec![none; m],
+            y: vec![none; n],
+            work: Work::new(n),
+            bounds: vec![],
+            chosen: vec![],
+            v: vec![],
+            logs: vec![],
+            factors: vec![],
+        };
+        for own in points.chunks(ROWS * m) {
+            let rows = own.len() / m;
+            desk.look(kernels, own);
+            let Desk { chosen, v, logs, factors, .. } = &mut desk;
+            let mut top = [f64::MIN; ROWS];
+            for (log, factor) in logs.iter().zip(factors.iter()) {
+                for l in 0..ROWS {
+                    let known = if factor[l] > 0.0 { log[l] } else { f64::MIN };
+                    top[l] = top[l].max(known);
+                }
+            }
+            let mut total = [0.0; ROWS];
+            for (log, factor) in logs.iter_mut().zip(factors.iter()) {
+                for l in 0..ROWS {
+                    log[l] -= top[l];
+                }
+                *log = exp(*log);
+                for l in 0..ROWS {
+                    log[l] *= factor[l];
+                    total[l] += log[l];
+                }
+            }
+            for l in 0..ROWS {
+                total[l] = if l < rows && total[l] > 0.0 { 1.0 / total[l] } else { 0.0 };
+            }
+            for ((k, values), v) in chosen.iter().zip(logs).zip(v.chunks(n)) {
+                let (mut r, mut most) = ([0.0; ROWS], 0.0f64);
+                for l in 0..ROWS {
+                    r[l] = values[l] * total[l];
+                    most = most.max(r[l]);
+                }
+                if most > NOTHING {
+                    add_to(&mut out[k * width..], v, &r);
+                }
+            }
+        }
+    }
+}
+
+impl Desk {
+    /// Chooses the components that may count at some points, and looks at them: the most promising one, and those that promise
+    /// more than e^−FAR of what it says where it says least.
+    #[inline(always)]
+    fn look(&mut self, kernels: &LocalKernels, own: &[f64]) {
+        let (m, rows) = (kernels.ambient(), own.len() / kernels.ambient());
+        for (j, x) in self.points.iter_mut().enumerate() {
+            *x = std::array::from_fn(|l| own[l.min(rows - 1) * m + j]);
+        }
+        self.promise(kernels, own);
+        (self.chosen.clear(), self.v.clear(), self.logs.clear(), self.factors.clear());
+        let most = |a: &usize, b: &usize| self.bounds[*a].total_cmp(&self.bounds[*b]);
+        let best = (0..self.bounds.len()).max_by(most).expect("a component");
+        self.look_at(kernels, best);
+        let least = self.logs[0].iter().copied().fold(f64::INFINITY, f64::min);
+        for k in (0..self.bounds.len()).filter(|k| *k != best) {
+            if self.bounds[k] > least - FAR {
+                self.look_at(kernels, k);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn promise(&mut self, kernels: &LocalKernels, own: &[f64]) {
+        let (m, layer) = (kernels.ambient(), &kernels.layers[0]);
+        let (ball, member, mut squares) = (Ball::around(kernels, own), &layer.members[0], [0.0; BLOCK]);
+        let count = kernels.centres();
+        self.bounds.resize(count.next_multiple_of(BLOCK), 0.0);
+        for (block, bounds) in self.bounds.chunks_mut(BLOCK).enumerate() {
+            let centres = &layer.centres[block * m * BLOCK..][..m * BLOCK];
+            Chords { spaces: &kernels.spaces, x: ball.centre, centres, out: &mut squares }.run();
+            let (highs, rates) = (&member.highs[block * BLOCK..][..BLOCK], &member.rates[block * BLOCK..][..BLOCK]);
+            for k in 0..BLOCK {
+                let d = (squares[k].sqrt() - ball.radius).max(0.0);
+                bounds[k] = rates[k].mul_add(d * d, highs[k]);
+            }
+        }
+        self.bounds.truncate(count);
+    }
+
+    #[inline(always)]
+    fn look_at(&mut self, kernels: &LocalKernels, i: usize) {
+        let (m, n, layer) = (kernels.ambient(), kernels.dim(), &kernels.layers[0]);
+        let Desk { points, centre, y, work, .. } = self;
+        for (j, c) in centre.iter_mut().enumerate() {
+            *c = [kernels.points()[i * m + j]; ROWS];
+        }
+        Coordinates { spaces: &kernels.spaces, points, centres: centre, work }.run();
+        let own = layer.shapes[0].as_ref().expect("the only shape");
+        whiten(&work.v, &own.factors[i / BLOCK * n * (n + 1) / 2 * BLOCK + i % BLOCK..], BLOCK, y);
+        let (q, mut log) = (square(y), [layer.members[0].base + own.logs[i] + layer.weights[i].ln(); ROWS]);
+        for l in 0..ROWS {
+            log[l] = (-0.5f64).mul_add(q[l], log[l]);
+        }
+        self.chosen.push(i);
+        self.v.extend_from_slice(&work.v);
+        self.logs.push(log);
+        self.factors.push(work.factor);
+    }
+}
+
+/// Adds r, r v and r v vᵀ, all lanes together.
+#[inline(always)]
+fn add_to(sums: &mut [f64], v: &[Rows], r: &Rows) {
+    let n = v.len();
+    sums[0] += r.iter().sum::<f64>();
+    let mut at = n + 1;
+    for a in 0..n {
+        let mut first = [0.0; ROWS];
+        for l in 0..ROWS {
+            first[l] = r[l] * v[a][l];
+        }
+        sums[1 + a] += first.iter().sum::<f64>();
+        for b in 0..=a {
+            let mut second = [0.0; ROWS];
+            for l in 0..ROWS {
+                second[l] = first[l] * v[b][l];
+            }
+            sums[at] += second.iter().sum::<f64>();
+            at += 1;
+        }
+    }
+}
