@@ -4,6 +4,7 @@ use super::correction::{Averaged, Correction, Curve, Rows};
 use super::partition::{LogZ, UNKNOWN};
 use super::settings::{FitSettings, Goal};
 use super::standard::Standard;
+use crate::density::repeats::Known;
 use crate::density::{Density, LocalKernels, slope};
 use crate::energy::{Energy, Mlp};
 use crate::estimate::{Estimate, log_mean_exp};
@@ -12,7 +13,6 @@ use crate::train::{Context, Fingerprint, lists};
 use crate::{Divergence, Error, Manifold};
 use minvel_engine::State;
 use minvel_engine::random::{Key, Stream};
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -287,10 +287,9 @@ impl Model {
     /// The share of points that the kernels stand on, bit for bit.
     pub fn share_known(&self, points: &[f64]) -> f64 {
         let m = self.manifold.ambient();
-        let bits = |p: &[f64]| p.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>();
-        let known: HashSet<Vec<u64>> = self.anchor.points().chunks(m).map(bits).collect();
+        let known = Known::new(self.anchor.points(), m, 0..self.anchor.centres());
         let points = self.standard.apply(points);
-        let found = points.chunks(m).filter(|p| known.contains(&bits(p))).count();
+        let found = points.chunks(m).filter(|p| known.holds(p)).count();
         found as f64 / (points.len() / m).max(1) as f64
     }
 
