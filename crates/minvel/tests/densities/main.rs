@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod clusters;
 mod density;
 mod density_fit;
 mod few;

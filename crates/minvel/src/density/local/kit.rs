@@ -1,16 +1,16 @@
 //! How the kernels of some of the points are made: neighbours once, then covariances, groups and families for each part.
 
+use super::clusters::Clusters;
 use super::kernels::{Family, Kind, LocalKernels};
 use super::neighbours::Neighbours;
 use super::{LocalSettings, groups, shape, together};
+use crate::Error;
 use crate::train::Context;
-use crate::{Error, Manifold};
-use std::sync::Arc;
 
 /// What densities of some of the points are built with.
 pub(super) struct Kit<'a> {
     settings: &'a LocalSettings,
-    points: &'a [f64],
+    clusters: &'a Clusters<'a>,
     pub blank: LocalKernels,
     neighbours: Neighbours,
     /// Neighbours of each shape.
@@ -23,20 +23,20 @@ pub(super) struct Kit<'a> {
 impl<'a> Kit<'a> {
     pub fn new(
         settings: &'a LocalSettings,
-        manifold: &Arc<dyn Manifold>,
-        points: &'a [f64],
+        blank: LocalKernels,
+        clusters: &'a Clusters<'a>,
         context: &Context,
     ) -> Result<Self, Error> {
-        let blank = LocalKernels::blank(manifold)?.with_tolerance(settings.tolerance);
         let counts: Vec<usize> =
-            settings.neighbours.iter().map(|k| (k * manifold.dim() as f64).ceil() as usize).collect();
+            settings.neighbours.iter().map(|k| (k * blank.dim() as f64).ceil() as usize).collect();
         let longest = counts.iter().copied().max().unwrap_or(1);
-        let rows = points.len() / manifold.ambient();
+        let points = &clusters.points;
+        let rows = points.len() / blank.ambient();
         let neighbours =
             context.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, context))?;
         let widths = settings.widths_of(&blank, &neighbours);
         let grouped = rows >= settings.grouped && blank.foreign.is_none();
-        Ok(Kit { settings, points, blank, neighbours, counts, widths, grouped })
+        Ok(Kit { settings, clusters, blank, neighbours, counts, widths, grouped })
     }
 
     /// The density of the points `of`, with equal shares; those `outside` do not shape it.
@@ -49,16 +49,17 @@ impl<'a> Kit<'a> {
         let LocalSettings { factors, shrinkage, .. } = self.settings;
         // The largest factor must not take a kernel over the cut locus.
         let widest = self.blank.widest() / factors.iter().copied().fold(1.0, f64::max).sqrt();
-        let (points, neighbours, m) = (self.points, &self.neighbours, self.blank.ambient());
+        let (clusters, neighbours, m) = (self.clusters, &self.neighbours, self.blank.ambient());
         let of = &self.ordered(of);
-        let mut density = self.blank.with_centres(points, of);
-        let around = shape::Surroundings { points, neighbours, outside, shrinkage: *shrinkage, widest };
+        let mut density = self.blank.with_centres(&clusters.points, of);
+        density.sites[0].weights = clusters.weights(of);
+        let around = shape::Surroundings { clusters, neighbours, outside, shrinkage: *shrinkage, widest };
         for &count in &self.counts {
             density.add_shape(0, of, count, &around, context)?;
         }
         let mut fixed: Vec<Kind> = self.widths.iter().map(|&width| Kind::Fixed { width }).collect();
         if self.grouped {
-            for (kind, sites) in fixed.iter_mut().zip(groups::grouped(&self.blank, points, of, &self.widths, context)?)
+            for (kind, sites) in fixed.iter_mut().zip(groups::grouped(&self.blank, clusters, of, &self.widths, context)?)
             {
                 if let (Kind::Fixed { width }, Some(sites)) = (*kind, sites) {
                     density.sites.push(sites);
@@ -66,7 +67,7 @@ impl<'a> Kit<'a> {
                 }
             }
             for count in self.coarse() {
-                let (sites, members) = groups::grouped_by(&self.blank, points, of, count / SHARED, context);
+                let (sites, members) = groups::grouped_by(&self.blank, clusters, of, count / SHARED, context);
                 let mut order: Vec<usize> = (0..members.len()).collect();
                 order.sort_by_key(|&k| self.class(members[k]));
                 density.sites.push(sites.reordered(&order, m));
@@ -112,7 +113,7 @@ impl Kit<'_> {
         let mut of = of.to_vec();
         of.sort_by_key(|&i| self.class(i));
         let classes = of.chunk_by(|a, b| self.class(*a) == self.class(*b));
-        classes.flat_map(|own| together(self.points, self.blank.ambient(), own.to_vec())).collect()
+        classes.flat_map(|own| together(&self.clusters.points, self.blank.ambient(), own.to_vec())).collect()
     }
 
     /// How far the kernels of a point reach, in powers of four.
