@@ -193,6 +193,28 @@ impl LocalSettings {
         Ok(LocalFit { density, held_out: list("held-out").to_vec(), derivative })
     }
 
+    /// The density of clusters of points, with the shares that others of the same law ask for: no folds are needed where
+    /// there are as many points as one likes.
+    pub(crate) fn of_many(
+        &self,
+        manifold: &Arc<dyn Manifold>,
+        points: &[f64],
+        others: &[f64],
+        context: &Context,
+    ) -> Result<LocalKernels, Error> {
+        let blank = LocalKernels::blank(manifold)?.with_tolerance(self.tolerance);
+        let together = Folds::known(vec![0; points.len() / manifold.ambient()]);
+        let clusters = Clusters::of(&blank, points, (&together, 1), self.centres, context)?.0;
+        let kit = Kit::new(self, blank, &clusters, context)?;
+        let all: Vec<usize> = (0..clusters.points.len() / manifold.ambient()).collect();
+        let density = kit.build(&all, &|_| false, context)?;
+        let rows = others.len() / manifold.ambient();
+        let logs = context.stage("kernels", rows, "rows", || density.log_families(others, context))?;
+        let equal: Vec<f64> = density.families.iter().map(|family| family.share).collect();
+        let shares = shares(&logs, equal, density.log_volume().is_some(), ROUNDS, context)?;
+        Ok(density.with_shares(&shares))
+    }
+
     /// Which of so many points tell the shares, each by kernels that have not seen it: all, or some at equal distances in
     /// their order where the kernels stand on clusters.
     pub fn scored(&self, points: usize) -> Vec<usize> {
