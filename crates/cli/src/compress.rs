@@ -102,7 +102,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         line(format!("on {} rows of {name}", rows.rows), rows);
         if rows.known_share[0] > 0.0 {
             let share = 100.0 * rows.known_share[0];
-            note!("warning: the model was fitted to {share:.1} % of these rows, and remembers them: the cost is too high");
+            note!(
+                "warning: the model was fitted to {share:.1} % of these rows, and remembers them: the cost is too high"
+            );
         }
     }
     say!("Written: {}", small.model().display());
@@ -113,7 +115,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn check(arguments: &Arguments, out: &Path) -> Result<(), Error> {
     if !Model::COMPRESSED.contains(&arguments.centres) {
         let (least, most) = Model::COMPRESSED.into_inner();
-        return Err(Error::config(format!("--centres {}: expected a number from {least} to {most}", arguments.centres)));
+        return Err(Error::config(format!(
+            "--centres {}: expected a number from {least} to {most}",
+            arguments.centres
+        )));
     }
     if out.exists() && out.read_dir().map_or(true, |mut entries| entries.next().is_some()) {
         return Err(Error::content(out, "this is no empty folder; choose another --out"));

@@ -133,7 +133,8 @@ const SCORE: &str = "change of validation NLL (nats)";
 /// What the model is made of.
 pub fn model_in_words(summary: &FitSummary) -> String {
     let (centres, rows) = (summary.centres, summary.procedure.fitted_rows());
-    let part = if centres < rows { format!("{centres} clusters of {rows} training rows") } else { format!("{centres} rows") };
+    let part =
+        if centres < rows { format!("{centres} clusters of {rows} training rows") } else { format!("{centres} rows") };
     let plain = summary.kernels.iter().any(|family| matches!(family.kind, Kind::Natural { .. }));
     if summary.share == 0.0 {
         return format!("{} on {part}, without correction", if plain { "a plain kernel" } else { "kernels" });

@@ -32,8 +32,7 @@ impl Model {
         let draws = context.stage("samples", self.rows_of_draws(count + SHARING), "rows", draw)?.points;
         let mut settings = self.settings().clone();
         settings.objective = Goal::None;
-        settings.kernels =
-            LocalSettings { centres, tolerance: settings.kernels.tolerance, ..LocalSettings::default() };
+        settings.kernels = LocalSettings { centres, tolerance: settings.kernels.tolerance, ..LocalSettings::default() };
         let draws = self.standardised(&draws);
         let (draws, others) = draws.split_at(count * self.manifold().ambient());
         let density = settings.kernels.of_many(self.manifold(), draws, others, context)?;

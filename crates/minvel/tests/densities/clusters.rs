@@ -1,7 +1,7 @@
 //! Kernels on clusters of rows: exact counts, better scores than a part of the rows gives, and models without rows.
 
 use crate::local_kernels::{SPACES, point};
-use minvel::density::{Bump, LocalKernels, LocalSettings};
+use minvel::density::{Bump, Family, Kind, LocalKernels, LocalSettings};
 use minvel::estimate::Estimate;
 use minvel::fit::{Comparison, Fit, Goal};
 use minvel::manifold::parse;
@@ -58,9 +58,8 @@ fn clusters_hold_every_row_once_and_are_the_same_for_any_number_of_threads() {
         let mut stream = Stream::new(Key::new(7, 0), 1);
         let rows: Vec<f64> = (0..1000).flat_map(|_| point(&*manifold, 1.0, &mut stream)).collect();
         let settings = LocalSettings { centres: 130, ..LocalSettings::default() };
-        let on = |threads: usize| {
-            settings.fit(&manifold, &rows, 1, &Context::of_threads(threads), false).unwrap().density
-        };
+        let on =
+            |threads: usize| settings.fit(&manifold, &rows, 1, &Context::of_threads(threads), false).unwrap().density;
         let density = on(1);
         let lists = density.tensors();
         let list = |name: &str| lists.iter().find(|list| list.0 == name).unwrap().1;
@@ -88,6 +87,26 @@ fn clusters_of_all_rows_score_better_than_a_part_of_the_rows() {
         println!("{name}: excess over the truth {less} with 5000 clusters of 50 000 rows, {more} with 5000 rows");
         let gain = Estimate::paired(&clusters, &part);
         assert!(gain.mean > 5.0 * gain.std_error, "{name}: {gain}");
+    }
+}
+
+/// A binary search among the sums of the weights drew another number at each comparison: the middle came too often.
+#[test]
+fn draws_fall_on_centres_by_their_weights() {
+    let manifold = parse("euclidean:1").unwrap();
+    let (centres, weights): (Vec<f64>, _) = ((0..6).map(f64::from).collect(), [0.4, 0.05, 0.05, 0.2, 0.05, 0.25]);
+    let families = [Family { kind: Kind::Fixed { width: 0.01 }, share: 1.0 }];
+    let lists = |name: &str| match name {
+        "centres" => Some(&centres[..]),
+        "weights" => Some(&weights[..]),
+        _ => None,
+    };
+    let draws = LocalKernels::from_tensors(&manifold, &families, lists).unwrap().sample(40_000, 1);
+    for (c, weight) in centres.iter().zip(weights) {
+        let found = Estimate::of(draws.iter().map(|x| f64::from((x - c).abs() < 0.5)));
+        let z = found.z(Estimate::exact(weight));
+        println!("weight {weight}: {found}, z = {z:+.2}");
+        assert!(z.abs() < 4.0, "{found} of the draws about a centre of weight {weight}");
     }
 }
 

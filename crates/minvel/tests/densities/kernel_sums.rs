@@ -126,7 +126,9 @@ fn sums_agree_with_plain_loops_to_the_error_that_is_set() {
             let rough = fit.with_tolerance(1e-3).log_density_of(&at, &context).unwrap();
             let worst = |found: &[f64]| found.iter().zip(&plain).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             let (exact, fast, rough) = (worst(&exact), worst(&fast), worst(&rough));
-            println!("{name}, {centres} centres, groups {has_groups}: exact {exact:.1e}, fast {fast:.1e}, rough {rough:.1e}");
+            println!(
+                "{name}, {centres} centres, groups {has_groups}: exact {exact:.1e}, fast {fast:.1e}, rough {rough:.1e}"
+            );
             // Towards the edge of the ball rounding errors grow as e^{distance}.
             assert!(exact < if name.contains("hyperbolic") { 1e-8 } else { 1e-10 }, "{name}: off by {exact}");
             assert!(fast < 1e-6, "{name}: off by {fast}");

@@ -115,7 +115,8 @@ impl<'a> Clusters<'a> {
                 space.cluster(points, cell(k), centre, factor);
             }
         })?;
-        let part = |range: Range<usize>| found.chunks(m + entries).flat_map(|row| &row[range.clone()]).copied().collect();
+        let part =
+            |range: Range<usize>| found.chunks(m + entries).flat_map(|row| &row[range.clone()]).copied().collect();
         let counts = (0..total).map(|k| cell(k).len() as u32).collect();
         Ok((Clusters { points: Cow::Owned(part(0..m)), counts, factors: part(m..m + entries) }, Folds::known(fold_of)))
     }
@@ -219,15 +220,8 @@ mod tests {
     use crate::manifold::parse;
     use minvel_engine::random::{Key, Stream};
 
-    const SPACES: [&str; 7] = [
-        "euclidean:3",
-        "sphere:2",
-        "projective:2",
-        "torus:2",
-        "hyperbolic:2",
-        "so3",
-        "product(sphere:2,euclidean:1)",
-    ];
+    const SPACES: [&str; 7] =
+        ["euclidean:3", "sphere:2", "projective:2", "torus:2", "hyperbolic:2", "so3", "product(sphere:2,euclidean:1)"];
 
     /// Rows within about `radius` of a point, and the point.
     fn rows(name: &str, count: usize, radius: f64) -> (LocalKernels, Vec<f64>, Vec<f64>) {
@@ -275,7 +269,8 @@ mod tests {
         for name in SPACES {
             let off = |radius: f64| {
                 let (space, rows, _) = rows(name, 40, radius);
-                let (mut centre, mut factor) = (vec![0.0; space.ambient()], vec![0.0; space.dim() * (space.dim() + 1) / 2]);
+                let (mut centre, mut factor) =
+                    (vec![0.0; space.ambient()], vec![0.0; space.dim() * (space.dim() + 1) / 2]);
                 let all: Vec<usize> = (0..40).collect();
                 space.cluster(&rows, &all, &mut centre, &mut factor);
                 let mean = space.moments(&centre, &rows, &all).mean();

@@ -27,8 +27,7 @@ impl<'a> Kit<'a> {
         clusters: &'a Clusters<'a>,
         context: &Context,
     ) -> Result<Self, Error> {
-        let counts: Vec<usize> =
-            settings.neighbours.iter().map(|k| (k * blank.dim() as f64).ceil() as usize).collect();
+        let counts: Vec<usize> = settings.neighbours.iter().map(|k| (k * blank.dim() as f64).ceil() as usize).collect();
         let longest = counts.iter().copied().max().unwrap_or(1);
         let points = &clusters.points;
         let rows = points.len() / blank.ambient();
@@ -59,7 +58,8 @@ impl<'a> Kit<'a> {
         }
         let mut fixed: Vec<Kind> = self.widths.iter().map(|&width| Kind::Fixed { width }).collect();
         if self.grouped {
-            for (kind, sites) in fixed.iter_mut().zip(groups::grouped(&self.blank, clusters, of, &self.widths, context)?)
+            for (kind, sites) in
+                fixed.iter_mut().zip(groups::grouped(&self.blank, clusters, of, &self.widths, context)?)
             {
                 if let (Kind::Fixed { width }, Some(sites)) = (*kind, sites) {
                     density.sites.push(sites);
