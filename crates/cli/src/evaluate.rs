@@ -77,18 +77,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         all["rows"] = judged.rows.into();
         all["distinct_rows"] = judged.distinct.count().into();
         all["distinct_rows_exact"] = judged.distinct.is_exact().into();
-        all["leaked_share"] = judged.known.into();
+        all["leaked_share"] = model.kernels().stands_on_rows().then_some(judged.known).into();
         all["seconds"] = begun.elapsed().as_secs_f64().into();
         say!("{all}");
         return Ok(());
     }
     let about = if judged.distinct.is_exact() { "" } else { "about " };
-    say!(
-        "{} rows ({about}{} distinct), {:.1} % of them in the training data",
-        judged.rows,
-        judged.distinct.count(),
-        100.0 * judged.known
-    );
+    let known = match model.kernels().stands_on_rows() {
+        true => format!("{:.1} % of them in the training data", 100.0 * judged.known),
+        false => "the model keeps no training rows to compare them with".to_string(),
+    };
+    say!("{} rows ({about}{} distinct), {known}", judged.rows, judged.distinct.count());
     crate::out::put(format_args!("\n{}", scores("NLL (nats, lower is better)", evaluation)));
     say!("\nlog Z {}; {}", model.log_z().value, stein(evaluation));
     Ok(())

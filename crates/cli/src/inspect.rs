@@ -41,8 +41,11 @@ fn density(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
     say!("{coordinates}");
     say!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z().value);
     let (centres, rows) = (model.kernels().centres(), model.rows());
-    let part = if centres < rows { format!(" of {rows} training rows") } else { String::new() };
-    say!("a: {centres} centres{part}, kernels");
+    let means = match model.kernels().stands_on_rows() {
+        true => String::new(),
+        false => format!(" (clusters of {rows} training rows, or of samples)"),
+    };
+    say!("a: {centres} centres{means}, kernels");
     for (k, family) in model.kernels().families().iter().enumerate() {
         let kind = match family.kind {
             Kind::Uniform => "uniform".to_string(),

@@ -8,6 +8,7 @@ mod out;
 
 mod claims;
 mod compare;
+mod compress;
 mod data;
 mod decode;
 mod devices;
@@ -66,6 +67,7 @@ enum Command {
     Sample(sample::Arguments),
     Evaluate(evaluate::Arguments),
     Compare(compare::Arguments),
+    Compress(compress::Arguments),
     Grid(grid::Arguments),
     Fid(fid::Arguments),
     Encode(encode::Arguments),
@@ -123,6 +125,7 @@ fn main() -> ExitCode {
         Command::Sample(arguments) => sample::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Compress(arguments) => compress::run(&arguments),
         Command::Grid(arguments) => grid::run(&arguments),
         Command::Fid(arguments) => fid::run(&arguments),
         Command::Encode(arguments) => encode::run(&arguments),

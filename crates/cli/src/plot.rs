@@ -77,12 +77,16 @@ impl Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = RunFolder(arguments.folder.clone());
-    let summary = folder.read_summary().map_err(Failure::Input)?;
-    let (model, _) = folder.read_model().map_err(Failure::Input)?;
+    let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
+    // A compressed model has no data of its own.
+    let title = match folder.summary().exists() {
+        true => folder.read_summary().map_err(Failure::Input)?.data.file,
+        false => String::new(),
+    };
     if arguments.centre.is_some_and(|centre| !centre.is_finite() || centre.abs() > 360.0) {
         return Err(Failure::Input(Error::config("--centre: expected a longitude from -360 to 360 degrees")));
     }
-    let mut look = look(&summary.data);
+    let mut look = look(&title, &coordinates);
     look.centre = arguments.centre.unwrap_or(look.centre);
     look.points = match arguments.points {
         Which::Few => Points::Few,

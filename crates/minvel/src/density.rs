@@ -18,6 +18,7 @@ mod local;
 mod mixture;
 mod natural;
 mod one_width;
+pub(crate) mod repeats;
 pub(crate) mod slope;
 mod wrapped;
 

@@ -9,6 +9,7 @@
 //! **Checked by** crates/lab/tests/lab/fit.rs.
 
 mod comparison;
+mod compression;
 mod correction;
 mod crossvalidation;
 mod door;

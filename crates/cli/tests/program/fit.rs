@@ -233,15 +233,61 @@ fn few_rows_are_scored_by_cross_validation_and_refitted_and_that_is_said() {
 
 /// On a million rows the report said "kernels on 800000 points", while 20 000 were centres.
 #[test]
-fn a_report_says_on_how_many_rows_the_kernels_stand() {
-    let folder = Folder::new("fit-thinned");
+fn a_report_says_on_how_many_clusters_the_kernels_stand() {
+    let folder = Folder::new("fit-clusters");
     folder.file("quakes.csv", quakes(300, 2));
     let thin = ["--set", "kernels.centres=100", "--objective", "none"];
     let text = folder.good(&[&["fit", "quakes.csv", "--out", "run"], &TINY[..], &SPLIT, &thin].concat());
-    assert!(text.contains("kernels on 100 of 240 training rows") && text.contains("warning: The kernels"), "{text}");
+    let said = "kernels on 100 clusters of 240 training rows";
+    assert!(text.contains(said) && text.contains("warning: The kernels"), "{text}");
     let page = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
-    assert!(page.contains("kernels on 100 of 240 training rows"), "{page}");
-    assert!(folder.good(&["inspect", "run"]).contains("100 centres of 240 training rows"));
+    assert!(page.contains(said), "{page}");
+    assert!(folder.good(&["inspect", "run"]).contains("100 centres (clusters of 240 training rows"));
+    let known = folder.good(&["evaluate", "run", "quakes.csv"]);
+    assert!(known.contains("keeps no training rows"), "{known}");
+}
+
+#[test]
+fn a_compressed_model_is_used_like_a_fit_and_says_what_it_costs() {
+    let folder = Folder::new("compress");
+    folder.file("quakes.csv", quakes(300, 2));
+    folder.file("new.csv", quakes(200, 3));
+    folder.good(&[&["fit", "quakes.csv", "--out", "run", "--objective", "none"], &TINY[..], &SPLIT].concat());
+    let text = folder.good(&["compress", "run", "--out", "small", "--centres", "50", "--rows", "new.csv"]);
+    for word in ["50 centres instead of 240", "new samples of the model", "200 rows of new.csv", "Written: small"] {
+        assert!(text.contains(word), "the text does not say `{word}`:\n{text}");
+    }
+    assert_eq!(folder.list("small"), ["model.safetensors"]);
+    let said = folder.json(&["compress", "run", "--out", "again", "--centres", "50", "--rows", "quakes.csv"]);
+    let file = |name: &str| std::fs::read(folder.path(name)).unwrap();
+    assert_eq!(file("small/model.safetensors"), file("again/model.safetensors"), "the same model again");
+    let (cost, error) = estimate(&said["samples"]["difference"], "cost");
+    assert!(cost > -4.0 * error, "a divergence is not negative: {cost} ± {error}");
+    let known = |of: usize| said["rows"]["known_share"][of].as_f64().unwrap();
+    assert!(known(0) > 0.7 && known(1) == 0.0, "the small model holds no training row");
+
+    let inspect = folder.json(&["inspect", "small"]);
+    assert_eq!((inspect["centres"].as_u64(), inspect["rows"].as_u64()), (Some(50), Some(240)));
+    folder.good(&["score", "small", "new.csv", "--out", "scored.csv"]);
+    assert_eq!(column(&folder.path("scored.csv"), "log_density").len(), 200);
+    folder.good(&["sample", "small", "-n", "20", "--out", "drawn.csv"]);
+    assert!(folder.good(&["evaluate", "small", "new.csv"]).contains("keeps no training rows"));
+    assert!(!folder.json(&["plot", "small", "--out", "figures"])["files"].as_array().unwrap().is_empty());
+
+    let refused = [
+        (vec!["compress", "run", "--out", "small"], "no empty folder"),
+        (vec!["compress", "run", "--out", "new.csv"], "no empty folder"),
+        (vec!["compress", "run", "--out", "other", "--centres", "9"], "expected a number from 10 to 100000"),
+        (vec!["compress", "nowhere", "--out", "other"], "there is no such folder"),
+        (vec!["compress", "run", "--out", "other", "--rows", "none.csv"], "none.csv"),
+        (vec!["compress", "run", "--out", "other", "--rows", "new.csv", "--columns", "depth"], "expected 2"),
+    ];
+    for (arguments, word) in refused {
+        let output = folder.minvel(&arguments);
+        let message = crate::support::error(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(word) && !folder.path("other").exists(), "{arguments:?}: {message}");
+    }
 }
 
 /// A rate of 10³⁰ fell back to no correction, and nothing said so.

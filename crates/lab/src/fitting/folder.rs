@@ -89,7 +89,7 @@ pub struct FitSummary {
     pub leaked_share: f64,
     /// Which rows the model is made of, and which score it.
     pub procedure: Procedure,
-    /// Points that kernels and baselines stand on: all rows that the model is made of, or a part of them.
+    /// Points that kernels and baselines stand on: all rows that the model is made of, or means of clusters of them.
     pub centres: usize,
     /// Held-out rows, judged.
     #[serde(flatten)]
@@ -194,7 +194,8 @@ impl FitRun<'_> {
             Procedure::Split { .. } => self.dataset.select(&self.dataset.split(model.settings().seed).train),
             Procedure::CrossValidation { .. } => self.dataset.points.clone(),
         };
-        let figures = pages::figures(summary, model, &shown, &pages::look(&summary.data), context)?;
+        let look = pages::look(&summary.data.file, &summary.data.coordinates);
+        let figures = pages::figures(summary, model, &shown, &look, context)?;
         let report = pages::report(summary, self.config.json(), self.config.is_quick(), figures);
         Ok(Report { versions: self.versions.clone(), revision: self.revision.to_string(), ..report })
     }
@@ -204,7 +205,7 @@ fn warnings(leaked: f64, evaluation: &Evaluation, model: &Model) -> Vec<String> 
     let mut all = vec![];
     if model.kernels().centres() < model.rows() {
         all.push(format!(
-            "The kernels and the baselines stand on {} of the {} training rows, taken at equal distances in the file's order; \
+            "The kernels stand on {} clusters of the {} training rows, the baselines on the means of these, all counted alike; \
              kernels.centres sets how many.",
             model.kernels().centres(),
             model.rows()

@@ -5,7 +5,7 @@ use crate::plot::density::FigureStyle;
 use crate::plot::learning::Course;
 use crate::plot::{Axis, Bearings, Figure, Plot, Ranked, Ranking, Scale, density, learning};
 use crate::report::{Machine, Report, Row, Timing, Versions};
-use crate::table::{Coordinates, Factor, Layout, Provenance, Units, is_numbered};
+use crate::table::{Coordinates, Factor, Layout, Units, is_numbered};
 use minvel::Error;
 use minvel::density::Kind;
 use minvel::estimate::Estimate;
@@ -16,14 +16,14 @@ use minvel::train::Context;
 /// Samples for pair plots.
 const SAMPLES: usize = 2_000;
 
-/// How figures of this data look.
-pub fn look(data: &Provenance) -> FigureStyle {
-    let factors = data.coordinates.factors().unwrap_or_default();
+/// How figures of points with these coordinates look.
+pub fn look(title: &str, coordinates: &Coordinates) -> FigureStyle {
+    let factors = coordinates.factors().unwrap_or_default();
     FigureStyle {
-        title: data.file.clone(),
+        title: title.to_string(),
         names: factors.iter().flat_map(shown).collect(),
         earth: factors.iter().any(Factor::is_place),
-        bearings: bearings(&data.coordinates, &factors),
+        bearings: bearings(coordinates, &factors),
         ..FigureStyle::default()
     }
 }
@@ -133,7 +133,8 @@ const SCORE: &str = "change of validation NLL (nats)";
 /// What the model is made of.
 pub fn model_in_words(summary: &FitSummary) -> String {
     let (centres, rows) = (summary.centres, summary.procedure.fitted_rows());
-    let part = if centres < rows { format!("{centres} of {rows} training rows") } else { format!("{centres} rows") };
+    let part =
+        if centres < rows { format!("{centres} clusters of {rows} training rows") } else { format!("{centres} rows") };
     let plain = summary.kernels.iter().any(|family| matches!(family.kind, Kind::Natural { .. }));
     if summary.share == 0.0 {
         return format!("{} on {part}, without correction", if plain { "a plain kernel" } else { "kernels" });

@@ -9,7 +9,7 @@ use minvel_lab::fitting::look;
 use minvel_lab::plot::density::{self, FigureStyle, Points};
 use minvel_lab::plot::scene::{Anchor, Graphic, Scene, text_width};
 use minvel_lab::plot::{Bearings, Figure, Matrix, Plot, Theme};
-use minvel_lab::table::{Coordinates, Layout, Provenance, Units};
+use minvel_lab::table::{Coordinates, Layout, Units};
 use std::collections::HashSet;
 use std::f64::consts::LN_2;
 use std::fmt;
@@ -304,8 +304,7 @@ fn look_in(
         columns: columns.iter().map(|name| name.to_string()).collect(),
         full_turn: vec![false; columns.len()],
     };
-    let (file, sha256) = ("file.csv".to_string(), String::new());
-    look(&Provenance { file, sha256, rows: 0, distinct_rows: 0, coordinates, guesses: vec![], unused: vec![] })
+    look("file.csv", &coordinates)
 }
 
 /// Pair plots once wrote `lat` at the longitudes, and `qw (°)` at the angle of a rotation.

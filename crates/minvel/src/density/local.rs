@@ -10,6 +10,7 @@
 //! lost is e⁻²⁶ in two dimensions; otherwise rounding. Scores are exact but on hyperbolic space, where differences of coordinates err by about 10⁻⁹.
 //! **Checked by** tests/densities/local_kernels.rs.
 
+mod clusters;
 mod components;
 mod coordinates;
 mod draws;
@@ -36,6 +37,7 @@ pub(super) use shape::cholesky;
 
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
+use clusters::Clusters;
 use folds::Folds;
 use kit::Kit;
 use neighbours::Neighbours;
@@ -57,7 +59,7 @@ pub struct LocalSettings {
     pub shrinkage: f64,
     /// Parts into which points are split to find the shares.
     pub folds: usize,
-    /// Centres at most: a random part of the points beyond.
+    /// Centres at most: of more points, means of clusters of them.
     pub centres: usize,
     /// Points from which wide kernels stand on groups of them.
     #[serde(default = "LocalSettings::before_there_were_groups")]
@@ -91,9 +93,9 @@ impl Default for LocalSettings {
 pub struct LocalFit {
     /// The density of all points.
     pub density: LocalKernels,
-    /// log p at each point by the density of the other folds, with the same shares.
+    /// log p at each of the points [`LocalSettings::scored`] by the density of the other folds, with the same shares.
     pub held_out: Vec<f64>,
-    /// ∂ log p at each point by the density of the other folds, in coordinates, where asked for.
+    /// ∂ log p at each of them by the density of the other folds, in coordinates, where asked for.
     pub derivative: Vec<f64>,
 }
 
@@ -138,14 +140,26 @@ impl LocalSettings {
         context: &Context,
         with_derivative: bool,
     ) -> Result<LocalFit, Error> {
-        let (m, rows) = (manifold.ambient(), points.len() / manifold.ambient());
-        assert!(rows <= self.centres, "local kernels: more points than centres; choose some of them");
-        let kit = Kit::new(self, manifold, points, context)?;
-        let folds = Folds::new(points, m, self.folds, seed);
-        let own = |inside: &[usize]| inside.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect::<Vec<f64>>();
+        let m = manifold.ambient();
+        let blank = LocalKernels::blank(manifold)?.with_tolerance(self.tolerance);
+        let by_point = Folds::new(points, m, self.folds, seed);
+        let (clusters, by_cluster) = match points.len() / m > self.centres {
+            false => (Clusters::rows(points), None),
+            true => context.stage("clusters", self.centres, "clusters", || {
+                let (clusters, folds) = Clusters::of(&blank, points, (&by_point, self.folds), self.centres, context)?;
+                Ok((clusters, Some(folds)))
+            })?,
+        };
+        let kit = Kit::new(self, blank, &clusters, context)?;
+        let folds = by_cluster.as_ref().unwrap_or(&by_point);
+        let scored = self.scored(points.len() / m);
+        let rows = scored.len();
+        // The scored points of a fold, which they are, and the density of the others.
         let part = |fold: usize| {
-            let (inside, others) = folds.parts(fold);
-            Ok::<_, Error>((own(&inside), inside, kit.build(&others, &|i| folds.of(i) == fold, context)?))
+            let inside: Vec<usize> = (0..rows).filter(|&k| by_point.of(scored[k]) == fold).collect();
+            let own: Vec<f64> = inside.iter().flat_map(|&k| &points[scored[k] * m..][..m]).copied().collect();
+            let others = folds.parts(fold).1;
+            Ok::<_, Error>((own, inside, kit.build(&others, &|i| folds.of(i) == fold, context)?))
         };
         let (kept, ()) = context.kept("shares", inputs(self, points, seed), || {
             let mut logs = vec![];
@@ -168,9 +182,9 @@ impl LocalSettings {
             Ok((lists([("shares", shares.as_slice()), ("held-out", held_out.as_slice())]), ()))
         })?;
         let list = |name: &str| kept.get(name).expect("kept under this name");
-        let all: Vec<usize> = (0..rows).collect();
+        let all: Vec<usize> = (0..clusters.points.len() / m).collect();
         let density = kit.build(&all, &|_| false, context)?.with_shares(list("shares"));
-        let mut derivative = vec![0.0; if with_derivative { points.len() } else { 0 }];
+        let mut derivative = vec![0.0; if with_derivative { rows * m } else { 0 }];
         if with_derivative {
             context.stage("folds", rows, "rows", || {
                 (0..self.folds).try_for_each(|fold| {
@@ -184,6 +198,35 @@ impl LocalSettings {
             })?;
         }
         Ok(LocalFit { density, held_out: list("held-out").to_vec(), derivative })
+    }
+
+    /// The density of clusters of points, with the shares that others of the same law ask for: no folds are needed where
+    /// there are as many points as one likes.
+    pub(crate) fn of_many(
+        &self,
+        manifold: &Arc<dyn Manifold>,
+        points: &[f64],
+        others: &[f64],
+        context: &Context,
+    ) -> Result<LocalKernels, Error> {
+        let blank = LocalKernels::blank(manifold)?.with_tolerance(self.tolerance);
+        let together = Folds::known(vec![0; points.len() / manifold.ambient()]);
+        let clusters = Clusters::of(&blank, points, (&together, 1), self.centres, context)?.0;
+        let kit = Kit::new(self, blank, &clusters, context)?;
+        let all: Vec<usize> = (0..clusters.points.len() / manifold.ambient()).collect();
+        let density = kit.build(&all, &|_| false, context)?;
+        let rows = others.len() / manifold.ambient();
+        let logs = context.stage("kernels", rows, "rows", || density.log_families(others, context))?;
+        let equal: Vec<f64> = density.families.iter().map(|family| family.share).collect();
+        let shares = shares(&logs, equal, density.log_volume().is_some(), ROUNDS, context)?;
+        Ok(density.with_shares(&shares))
+    }
+
+    /// Which of so many points tell the shares, each by kernels that have not seen it: all, or some at equal distances in
+    /// their order where the kernels stand on clusters.
+    pub fn scored(&self, points: usize) -> Vec<usize> {
+        let some = if points > self.centres { SCORED.min(points) } else { points };
+        (0..some).map(|k| (k as u128 * points as u128 / some as u128) as usize).collect()
     }
 
     /// The part of them without needles: kernels shaped by many neighbours, and not much narrower than these lie.
@@ -204,6 +247,9 @@ impl LocalSettings {
         (0..self.widths).map(|k| bottom * (top / bottom).powf(ratio(k))).collect()
     }
 }
+
+/// Points that tell the shares of kernels on clusters: some dozens of shares are known by them to 10⁻⁴ nats.
+const SCORED: usize = 500_000;
 
 /// Tells fits of other points or with other settings apart.
 pub(crate) fn inputs(settings: &LocalSettings, points: &[f64], seed: u64) -> Fingerprint {

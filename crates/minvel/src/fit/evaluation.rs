@@ -1,7 +1,8 @@
 //! How good a model is on rows that it has not seen, beside densities that need no training.
 //!
 //! **Statement.** NLL = −mean log p; its error is that of the mean over rows, and that of log Z. Differences to baselines
-//! are taken row by row. **Conventions.** Baselines are made of the points that the kernels stand on: the uniform law
+//! are taken row by row. **Conventions.** Baselines are made of the points that the kernels stand on (where these are means of
+//! clusters of rows, each counts the same, as clusters have equally many): the uniform law
 //! where the volume is finite, the kernel density with one bandwidth by ten-fold cross-validation (and 1 % uniform), and
 //! the mixture by EM whose size does best on a tenth of those points. From 20 000 points on the bandwidth and the size are
 //! chosen by a part of them, at equal distances.

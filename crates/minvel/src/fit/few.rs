@@ -2,11 +2,11 @@
 //!
 //! **Statement.** Plain kernels, unless local kernels give left-out rows a higher log density by more than 2 standard errors
 //! and by more than the shares that were fitted to them explain: mean(log a − log plain) − (k_a − k)/N > 2σ.
-//! **Conventions.** k counts numbers that were fitted to the left-out rows: the shares of plain or of local kernels (akaike1974identification: that many over N is what a mean log-likelihood gains by being fitted).
+//! **Conventions.** Where there are more rows than centres, kernels stand on clusters of rows and are local. k counts numbers that were fitted to the left-out rows: the shares of plain or of local kernels (akaike1974identification: that many over N is what a mean log-likelihood gains by being fitted).
 //! A corrected model learns its networks from nine tenths of the rows, stops by the rest, and stands on all of them.
 //! **Checked by** tests/densities/few.rs.
 
-use super::model::{History, Model, thinned};
+use super::model::{History, Model};
 use super::settings::FitSettings;
 use super::standard::Standard;
 use crate::density::{LocalFit, LocalKernels};
@@ -29,9 +29,12 @@ impl Model {
         context: &Context,
     ) -> Result<Model, Error> {
         let standard = Standard::of(&**manifold, rows);
-        let points = thinned(&standard.apply(rows), manifold.ambient(), settings.kernels.centres);
+        let (points, count) = (standard.apply(rows), rows.len() / manifold.ambient());
+        if count > settings.kernels.centres {
+            let local = settings.kernels.fit(manifold, &points, settings.seed, context, false)?;
+            return Ok(Model::of_kernels(manifold.clone(), settings, standard, local.density, count));
+        }
         let plain = LocalKernels::plain(manifold, &points, context)?;
-        let count = plain.held_out.len();
         let shares = plain.density.families().len();
         let (mut anchor, mut used) = (plain.density, settings.clone());
         if count < settings.few.correction {
@@ -45,7 +48,7 @@ impl Model {
             }
         }
         let settings = if usable { &used } else { settings };
-        Ok(Model::of_kernels(manifold.clone(), settings, standard, anchor, rows.len() / manifold.ambient()))
+        Ok(Model::of_kernels(manifold.clone(), settings, standard, anchor, count))
     }
 
     /// Local kernels of all rows, corrected by networks that stop by a tenth of them.
@@ -62,7 +65,7 @@ impl Model {
             part.1.iter().for_each(|&i| to.extend_from_slice(&rows[i * m..][..m]));
         }
         let (mut model, mut history) = Model::learn(manifold.clone(), settings, &train, &validation, context)?;
-        let points = thinned(&model.standard.apply(rows), m, settings.kernels.centres);
+        let points = model.standard.apply(rows);
         model.anchor = settings.kernels.fit(manifold, &points, settings.seed, context, false)?.density;
         model.rows = rows.len() / m;
         history.warnings.extend(model.normalise(context)?);

@@ -4,6 +4,7 @@ use super::correction::{Averaged, Correction, Curve, Rows};
 use super::partition::{LogZ, UNKNOWN};
 use super::settings::{FitSettings, Goal};
 use super::standard::Standard;
+use crate::density::repeats::Known;
 use crate::density::{Density, LocalKernels, slope};
 use crate::energy::{Energy, Mlp};
 use crate::estimate::{Estimate, log_mean_exp};
@@ -12,7 +13,6 @@ use crate::train::{Context, Fingerprint, lists};
 use crate::{Divergence, Error, Manifold};
 use minvel_engine::State;
 use minvel_engine::random::{Key, Stream};
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Model {
     pub(super) settings: FitSettings,
     pub(super) standard: Standard,
     pub(super) anchor: LocalKernels,
-    /// Training rows, of which the centres may be a part.
+    /// Training rows; the centres are these, or means of clusters of them.
     pub(super) rows: usize,
     /// Variables of the networks, one state for each; none without correction.
     pub(super) networks: Vec<State<f32>>,
@@ -64,7 +64,7 @@ impl Model {
     ) -> Result<(Model, History), Error> {
         let rows = train.len() / manifold.ambient();
         let standard = Standard::of(&*manifold, train);
-        let train = thinned(&standard.apply(train), manifold.ambient(), settings.kernels.centres);
+        let train = standard.apply(train);
         let validation = standard.apply(validation);
         let seed = settings.seed;
         let with_correction = settings.objective != Goal::None;
@@ -86,7 +86,9 @@ impl Model {
             return Ok((model, history));
         }
 
-        let n = manifold.dim();
+        let (n, m) = (manifold.dim(), manifold.ambient());
+        let scored = settings.kernels.scored(rows);
+        let train: Vec<f64> = scored.iter().flat_map(|&i| &train[i * m..][..m]).copied().collect();
         let median = settings.mobility.then(|| median(&fit.held_out));
         let seen = Rows::new(&train, &fit.held_out, &fit.derivative, median, n);
         let slope = kept.get("slope").expect("kept under this name");
@@ -160,7 +162,7 @@ impl Model {
         self.share
     }
 
-    /// Training rows; where they are more than the settings allow centres, the kernels stand on a part of them.
+    /// Training rows; where they are more than the settings allow centres, the kernels stand on clusters of them.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -289,10 +291,9 @@ impl Model {
     /// The share of points that the kernels stand on, bit for bit.
     pub fn share_known(&self, points: &[f64]) -> f64 {
         let m = self.manifold.ambient();
-        let bits = |p: &[f64]| p.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>();
-        let known: HashSet<Vec<u64>> = self.anchor.points().chunks(m).map(bits).collect();
+        let known = Known::new(self.anchor.points(), m, 0..self.anchor.centres());
         let points = self.standard.apply(points);
-        let found = points.chunks(m).filter(|p| known.contains(&bits(p))).count();
+        let found = points.chunks(m).filter(|p| known.holds(p)).count();
         found as f64 / (points.len() / m).max(1) as f64
     }
 
@@ -371,15 +372,6 @@ pub struct Drawn {
     pub acceptance: f64,
     /// Share of the chains that accepted at least one: the others are draws of the kernels alone.
     pub moved: f64,
-}
-
-/// At most `most` of the points, at equal distances in their order (which the split has made random).
-pub(super) fn thinned(points: &[f64], m: usize, most: usize) -> Vec<f64> {
-    let count = points.len() / m;
-    if count <= most {
-        return points.to_vec();
-    }
-    (0..most).flat_map(|k| &points[k * count / most * m..][..m]).copied().collect()
 }
 
 /// What is said about networks whose training diverged.

@@ -6,19 +6,19 @@
 use super::Model;
 use super::evaluation::{Baseline, COMPARED, Compared, Evaluation, Fitness};
 use crate::Error;
+use crate::density::repeats::Known;
 use crate::density::{Density, TestPlan};
 use crate::estimate::{Estimate, Moments};
 use crate::train::Context;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
 
 /// A model and its baselines, ready to look at rows.
 pub struct RunningEvaluation<'a> {
     model: &'a Model,
     seed: u64,
     baselines: Vec<(Compared, Box<dyn Density>)>,
-    /// Bits of the points that the kernels stand on, in standard units.
-    known: HashSet<Vec<u64>>,
+    /// The points that the kernels stand on, in standard units.
+    known: Known<'a>,
 }
 
 /// What the rows looked at so far say.
@@ -43,10 +43,6 @@ struct Tested {
     point: Vec<f64>,
 }
 
-fn bits(point: &[f64]) -> Vec<u64> {
-    point.iter().map(|x| (x + 0.0).to_bits()).collect()
-}
-
 impl<'a> RunningEvaluation<'a> {
     /// Makes the baselines of a model.
     pub fn new(model: &'a Model, seed: u64, context: &Context) -> Result<Self, Error> {
@@ -56,7 +52,8 @@ impl<'a> RunningEvaluation<'a> {
             Ok((other, context.stage(stage, 0, "rows", || other.density(model, seed, context))?))
         };
         let baselines = there.map(make).collect::<Result<_, Error>>()?;
-        let known = model.kernels().points().chunks(model.manifold().ambient()).map(bits).collect();
+        let kernels = model.kernels();
+        let known = Known::new(kernels.points(), kernels.ambient(), 0..kernels.centres());
         Ok(RunningEvaluation { model, seed, baselines, known })
     }
 
@@ -76,7 +73,7 @@ impl<'a> RunningEvaluation<'a> {
         }
         sums.own.extend(own.iter().map(|l| -l));
         sums.kernels.extend(anchor.iter().map(|l| -l));
-        sums.known += standard.chunks(m).filter(|point| self.known.contains(&bits(point))).count() as u64;
+        sums.known += standard.chunks(m).filter(|point| self.known.holds(point)).count() as u64;
         let plan = TestPlan { seed: self.seed, ..TestPlan::default() };
         for (row, point) in (sums.rows..).zip(points.chunks(m)) {
             let rank = plan.rank(row);

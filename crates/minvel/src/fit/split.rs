@@ -5,8 +5,8 @@
 //! **Conventions.** Points are equal if all their numbers are (0 and −0 too). Tenths are rounded to the nearest.
 //! **Checked by** crates/lab/tests/lab/data_points.rs.
 
+use crate::density::repeats::{Known, first_rows};
 use minvel_engine::random::{Draw, Key, Site, fill_rows};
-use std::collections::HashSet;
 
 /// The stream of the permutation: no training draws from it, since keys differ by replica only.
 const STREAM: u32 = 0x5b1_1700;
@@ -61,26 +61,20 @@ fn permutation(rows: usize, seed: u64, stream: u32) -> Vec<usize> {
     order.into_iter().map(|row| row as usize).collect()
 }
 
-/// The bits of a point, 0 and −0 alike.
-fn bits(point: &[f64]) -> Vec<u64> {
-    point.iter().map(|x| (x + 0.0).to_bits()).collect()
-}
-
 /// Rows that repeat no earlier one.
 pub fn distinct_indices(points: &[f64], ambient: usize) -> Vec<usize> {
-    let mut seen = HashSet::new();
-    points.chunks_exact(ambient).enumerate().filter(|(_, p)| seen.insert(bits(p))).map(|(row, _)| row).collect()
+    let first = first_rows(points, ambient);
+    (0..first.len()).filter(|&row| first[row] as usize == row).collect()
 }
 
 /// How many different points there are.
 pub fn distinct_rows(points: &[f64], ambient: usize) -> usize {
-    distinct_indices(points, ambient).len()
+    first_rows(points, ambient).into_iter().enumerate().filter(|(row, first)| *first as usize == *row).count()
 }
 
 /// The share of test rows whose point is that of a training row, bit for bit.
 pub fn leaked_share(points: &[f64], ambient: usize, split: &Split) -> f64 {
-    let point = |row: &usize| bits(&points[row * ambient..(row + 1) * ambient]);
-    let known: HashSet<Vec<u64>> = split.train.iter().map(point).collect();
-    let leaked = split.test.iter().filter(|row| known.contains(&point(row))).count();
+    let known = Known::new(points, ambient, split.train.iter().copied());
+    let leaked = split.test.iter().filter(|row| known.holds(&points[*row * ambient..][..ambient])).count();
     if split.test.is_empty() { 0.0 } else { leaked as f64 / split.test.len() as f64 }
 }

@@ -112,11 +112,13 @@ fn sums_agree_with_plain_loops_to_the_error_that_is_set() {
     for name in SPACES {
         let manifold = parse(name).unwrap();
         let data = clumps(&manifold, 900, 1);
-        for grouped in [usize::MAX, 10] {
+        for (grouped, centres) in [(usize::MAX, 900), (10, 900), (10, 250)] {
             let context = Context::bare();
-            let fit = settings(grouped).fit(&manifold, &data, 1, &context, false).unwrap().density;
+            let settings = LocalSettings { centres, ..settings(grouped) };
+            let fit = settings.fit(&manifold, &data, 1, &context, false).unwrap().density;
             let has_groups = fit.families().iter().any(|f| matches!(f.kind, Kind::Grouped { .. }));
             assert!(grouped == 10 || !has_groups);
+            assert_eq!((fit.centres(), fit.stands_on_rows()), (centres, centres == 900));
             let at = queries(&manifold, &data);
             let plain: Vec<f64> = at.chunks(manifold.ambient()).map(|x| plainly(&fit, &manifold, x)).collect();
             let exact = fit.clone().with_tolerance(0.0).log_density_of(&at, &context).unwrap();
@@ -124,7 +126,9 @@ fn sums_agree_with_plain_loops_to_the_error_that_is_set() {
             let rough = fit.with_tolerance(1e-3).log_density_of(&at, &context).unwrap();
             let worst = |found: &[f64]| found.iter().zip(&plain).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             let (exact, fast, rough) = (worst(&exact), worst(&fast), worst(&rough));
-            println!("{name}, groups {has_groups}: exact {exact:.1e}, fast {fast:.1e}, rough {rough:.1e}");
+            println!(
+                "{name}, {centres} centres, groups {has_groups}: exact {exact:.1e}, fast {fast:.1e}, rough {rough:.1e}"
+            );
             // Towards the edge of the ball rounding errors grow as e^{distance}.
             assert!(exact < if name.contains("hyperbolic") { 1e-8 } else { 1e-10 }, "{name}: off by {exact}");
             assert!(fast < 1e-6, "{name}: off by {fast}");

@@ -3,6 +3,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod clusters;
+mod components;
 mod density;
 mod density_fit;
 mod few;

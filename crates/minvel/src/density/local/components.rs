@@ -377,7 +377,10 @@ impl Desk {
             *x = std::array::from_fn(|l| own[l.min(rows - 1) * m + j]);
         }
         self.promise(kernels, own);
-        (self.chosen.clear(), self.v.clear(), self.logs.clear(), self.factors.clear());
+        self.chosen.clear();
+        self.v.clear();
+        self.logs.clear();
+        self.factors.clear();
         let most = |a: &usize, b: &usize| self.bounds[*a].total_cmp(&self.bounds[*b]);
         let best = (0..self.bounds.len()).max_by(most).expect("a component");
         self.look_at(kernels, best);

@@ -88,6 +88,19 @@ impl LocalKernels {
         self.point_at(c, v, x);
     }
 
+    /// Appends the points with normal coordinates v (n numbers each) about c.
+    pub(super) fn points_about(&self, c: &[f64], v: &[f64], points: &mut Vec<f64>) {
+        if let Some(foreign) = &self.foreign {
+            points.extend(foreign.points(c, &foreign.frames(c), v));
+            return;
+        }
+        for v in v.chunks(self.dim) {
+            let at = points.len();
+            points.resize(at + self.ambient, 0.0);
+            self.point_at(c, v, &mut points[at..]);
+        }
+    }
+
     /// The point with normal coordinates v about c, on model spaces.
     pub(super) fn point_at(&self, c: &[f64], v: &[f64], x: &mut [f64]) {
         let (mut at, mut from) = (0, 0);

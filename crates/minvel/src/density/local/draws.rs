@@ -24,7 +24,10 @@ impl LocalKernels {
             let list = self.list_of(family.kind);
             let i = match &cumulated[list] {
                 None => stream.draw(Draw::Integer(total as u32)) as usize,
-                Some(sums) => sums.partition_point(|sum| *sum <= stream.uniform()).min(sums.len() - 1),
+                Some(sums) => {
+                    let mass = stream.uniform();
+                    sums.partition_point(|sum| *sum <= mass).min(sums.len() - 1)
+                }
             };
             z.iter_mut().for_each(|z| *z = stream.normal());
             match family.kind {

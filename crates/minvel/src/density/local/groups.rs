@@ -8,6 +8,7 @@
 //! **Error.** Gaussians of deviation σ that are σ apart add up to a constant within 10⁻⁸: groups leave no ripples, they only
 //! take (σ/2)² or less from the variance of a kernel. **Checked by** tests/densities/kernel_sums.rs.
 
+use super::clusters::{Clusters, Moments};
 use super::kernels::{LocalKernels, Sites};
 use crate::Error;
 use crate::train::Context;
@@ -20,8 +21,11 @@ const MOST: f64 = 0.8;
 /// Points that are halved again and again.
 struct Halving<'a> {
     space: &'a LocalKernels,
+    clusters: &'a Clusters<'a>,
     points: &'a [f64],
     total: usize,
+    /// Rows of all points.
+    rows: f64,
     /// The largest variance of a group for each width, the widest first.
     variances: Vec<f64>,
     lists: Vec<Sites>,
@@ -31,7 +35,7 @@ struct Halving<'a> {
 /// Groups of the points `of` for kernels of each width, where there are few enough.
 pub(super) fn grouped(
     space: &LocalKernels,
-    points: &[f64],
+    clusters: &Clusters,
     of: &[usize],
     widths: &[f64],
     context: &Context,
@@ -39,8 +43,8 @@ pub(super) fn grouped(
     let mut order: Vec<usize> = (0..widths.len()).collect();
     order.sort_by(|a, b| widths[*b].total_cmp(&widths[*a]));
     let variances: Vec<f64> = order.iter().map(|&k| (DEVIATION * widths[k]).powi(2)).collect();
-    let lists = vec![Sites::default(); widths.len()];
-    let mut halving = Halving { space, points, total: of.len(), variances, lists, context };
+    let mut halving = Halving::new(space, clusters, of, context);
+    (halving.variances, halving.lists) = (variances, vec![Sites::default(); widths.len()]);
     halving.halve(of.to_vec(), 0)?;
     let mut found: Vec<Option<Sites>> = vec![None; widths.len()];
     for (k, sites) in order.into_iter().zip(halving.lists) {
@@ -53,12 +57,12 @@ pub(super) fn grouped(
 /// Groups of at most `most` of the points `of`, with one point of each.
 pub(super) fn grouped_by(
     space: &LocalKernels,
-    points: &[f64],
+    clusters: &Clusters,
     of: &[usize],
     most: usize,
     context: &Context,
 ) -> (Sites, Vec<usize>) {
-    let halving = Halving { space, points, total: of.len(), variances: vec![], lists: vec![], context };
+    let halving = Halving::new(space, clusters, of, context);
     let (mut sites, mut members) = (Sites::default(), vec![]);
     let mut left = vec![of.to_vec()];
     while let Some(mut own) = left.pop() {
@@ -67,8 +71,9 @@ pub(super) fn grouped_by(
             left.extend([right, own]);
             continue;
         }
-        sites.points.extend(halving.middle(&own).0);
-        sites.weights.push(own.len() as f64 / of.len() as f64);
+        let middle = halving.middle(&own);
+        sites.points.extend(middle.centre);
+        sites.weights.push(middle.share);
         members.push(own[own.len() / 2]);
     }
     (sites, members)
@@ -82,7 +87,20 @@ impl Sites {
     }
 }
 
-impl Halving<'_> {
+/// The mean of some points, their share of the rows, and their largest variance.
+struct Middle {
+    centre: Vec<f64>,
+    share: f64,
+    variance: f64,
+}
+
+impl<'a> Halving<'a> {
+    fn new(space: &'a LocalKernels, clusters: &'a Clusters, of: &[usize], context: &'a Context) -> Self {
+        let rows = of.iter().map(|&i| clusters.count(i)).sum::<u64>() as f64;
+        let (points, total, variances, lists) = (&*clusters.points, of.len(), vec![], vec![]);
+        Halving { space, clusters, points, total, rows, variances, lists, context }
+    }
+
     /// Leaves one half, and gives the other.
     fn split(&self, of: &mut Vec<usize>) -> Vec<usize> {
         let m = self.space.ambient();
@@ -96,11 +114,13 @@ impl Halving<'_> {
     /// Groups for the widths from `first` on.
     fn halve(&mut self, mut of: Vec<usize>, mut first: usize) -> Result<(), Error> {
         let most = MOST * self.total as f64;
-        let (centre, variance) = self.middle(&of);
-        while first < self.variances.len() && variance <= self.variances[first] {
+        let Middle { centre, share, variance } = self.middle(&of);
+        // One cluster of rows may be wider than a kernel; it is not cut again.
+        let whole = of.len() == 1;
+        while first < self.variances.len() && (whole || variance <= self.variances[first]) {
             let sites = &mut self.lists[first];
             sites.points.extend_from_slice(&centre);
-            sites.weights.push(of.len() as f64 / self.total as f64);
+            sites.weights.push(share);
             first += 1;
         }
         // Widths that have too many groups already are given up.
@@ -117,22 +137,24 @@ impl Halving<'_> {
     }
 
     /// The mean of some points, and their largest variance about it, in normal coordinates about one of them.
-    fn middle(&self, of: &[usize]) -> (Vec<f64>, f64) {
+    fn middle(&self, of: &[usize]) -> Middle {
         let (m, n) = (self.space.ambient(), self.space.dim());
         let pivot = &self.points[of[of.len() / 2] * m..][..m];
-        let (mut v, mut sum, mut squares) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        let (mut points, mut v, mut moments) = (vec![], vec![], Moments::none(n));
         for &i in of {
-            self.space.to_normal(pivot, &self.points[i * m..][..m], &mut v);
-            for j in 0..n {
-                sum[j] += v[j];
-                squares[j] += v[j] * v[j];
-            }
+            points.clear();
+            self.clusters.stand_ins(self.space, i, &mut points);
+            v.resize(points.len() / m * n, 0.0);
+            let pairs = points.chunks(m).zip(v.chunks_mut(n));
+            pairs.for_each(|(x, v)| {
+                self.space.to_normal(pivot, x, v);
+            });
+            moments.add(&v, self.clusters.count(i));
         }
-        let count = of.len() as f64;
-        let variance = (0..n).map(|j| squares[j] / count - (sum[j] / count).powi(2)).fold(0.0, f64::max);
-        sum.iter_mut().for_each(|s| *s /= count);
+        let mean = moments.mean();
+        let variance = (0..n).map(|j| moments.second(j, j) - mean[j].powi(2)).fold(0.0, f64::max);
         let mut centre = vec![0.0; m];
-        self.space.point_at(pivot, &sum, &mut centre);
-        (centre, variance)
+        self.space.point_at(pivot, &mean, &mut centre);
+        Middle { centre, share: moments.count as f64 / self.rows, variance }
     }
 }

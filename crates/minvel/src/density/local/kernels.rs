@@ -308,6 +308,11 @@ impl LocalKernels {
         self.sites[0].points.len() / self.ambient()
     }
 
+    /// Whether the centres are the rows that the density was made of, and not means of clusters of them.
+    pub fn stands_on_rows(&self) -> bool {
+        self.sites[0].weights.is_empty()
+    }
+
     /// Kinds of kernels and their shares.
     pub fn families(&self) -> &[Family] {
         &self.families

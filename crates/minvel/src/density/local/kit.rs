@@ -1,18 +1,18 @@
 //! How the kernels of some of the points are made: neighbours once, then covariances, groups and families for each part.
 
+use super::clusters::Clusters;
 use super::components::{Bounds, Components};
 use super::kernels::{Family, Kind, LocalKernels};
 use super::lanes::BLOCK;
 use super::neighbours::Neighbours;
 use super::{LocalSettings, groups, shape, together};
+use crate::Error;
 use crate::train::Context;
-use crate::{Error, Manifold};
-use std::sync::Arc;
 
 /// What densities of some of the points are built with.
 pub(super) struct Kit<'a> {
     settings: &'a LocalSettings,
-    points: &'a [f64],
+    clusters: &'a Clusters<'a>,
     pub blank: LocalKernels,
     neighbours: Neighbours,
     /// Neighbours of each shape.
@@ -27,21 +27,20 @@ pub(super) struct Kit<'a> {
 impl<'a> Kit<'a> {
     pub fn new(
         settings: &'a LocalSettings,
-        manifold: &Arc<dyn Manifold>,
-        points: &'a [f64],
+        blank: LocalKernels,
+        clusters: &'a Clusters<'a>,
         context: &Context,
     ) -> Result<Self, Error> {
-        let blank = LocalKernels::blank(manifold)?.with_tolerance(settings.tolerance);
-        let counts: Vec<usize> =
-            settings.neighbours.iter().map(|k| (k * manifold.dim() as f64).ceil() as usize).collect();
+        let counts: Vec<usize> = settings.neighbours.iter().map(|k| (k * blank.dim() as f64).ceil() as usize).collect();
         let longest = counts.iter().copied().max().unwrap_or(1);
-        let rows = points.len() / manifold.ambient();
+        let points = &clusters.points;
+        let rows = points.len() / blank.ambient();
         let neighbours =
             context.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, context))?;
         let widths = settings.widths_of(&blank, &neighbours);
         let grouped = rows >= settings.grouped && blank.foreign.is_none();
-        let bounds = Bounds { widest: blank.widest(), floor: (0.1 * neighbours.near).powi(2) / manifold.dim() as f64 };
-        Ok(Kit { settings, points, blank, neighbours, counts, widths, grouped, bounds })
+        let bounds = Bounds { widest: blank.widest(), floor: (0.1 * neighbours.near).powi(2) / blank.dim() as f64 };
+        Ok(Kit { settings, clusters, blank, neighbours, counts, widths, grouped, bounds })
     }
 
     /// The density of the points `of`, with equal shares; those `outside` do not shape it.
@@ -54,16 +53,18 @@ impl<'a> Kit<'a> {
         let LocalSettings { factors, shrinkage, .. } = self.settings;
         // The largest factor must not take a kernel over the cut locus.
         let widest = self.blank.widest() / factors.iter().copied().fold(1.0, f64::max).sqrt();
-        let (points, neighbours, m) = (self.points, &self.neighbours, self.blank.ambient());
+        let (clusters, neighbours, m) = (self.clusters, &self.neighbours, self.blank.ambient());
         let of = &self.ordered(of);
-        let mut density = self.blank.with_centres(points, of);
-        let around = shape::Surroundings { points, neighbours, outside, shrinkage: *shrinkage, widest };
+        let mut density = self.blank.with_centres(&clusters.points, of);
+        density.sites[0].weights = clusters.weights(of);
+        let around = shape::Surroundings { clusters, neighbours, outside, shrinkage: *shrinkage, widest };
         for &count in &self.counts {
             density.add_shape(0, of, count, &around, context)?;
         }
         let mut fixed: Vec<Kind> = self.widths.iter().map(|&width| Kind::Fixed { width }).collect();
         if self.grouped {
-            for (kind, sites) in fixed.iter_mut().zip(groups::grouped(&self.blank, points, of, &self.widths, context)?)
+            for (kind, sites) in
+                fixed.iter_mut().zip(groups::grouped(&self.blank, clusters, of, &self.widths, context)?)
             {
                 if let (Kind::Fixed { width }, Some(sites)) = (*kind, sites) {
                     density.sites.push(sites);
@@ -71,7 +72,7 @@ impl<'a> Kit<'a> {
                 }
             }
             for count in self.coarse() {
-                let (sites, members) = groups::grouped_by(&self.blank, points, of, count / SHARED, context);
+                let (sites, members) = groups::grouped_by(&self.blank, clusters, of, count / SHARED, context);
                 let mut order: Vec<usize> = (0..members.len()).collect();
                 order.sort_by_key(|&k| self.class(members[k]));
                 density.sites.push(sites.reordered(&order, m));
@@ -90,12 +91,12 @@ impl<'a> Kit<'a> {
         self.counts.iter().copied().filter(|count| self.grouped && count / SHARED >= 2)
     }
 
-    /// Mixtures of the points `of`, each as kernels of shapes of their own.
+    /// Mixtures of the points `of`, each as kernels of shapes of their own; of clusters by their means, which count alike.
     fn add_mixtures(&self, density: &mut LocalKernels, of: &[usize], context: &Context) -> Result<(), Error> {
         let (m, n) = (self.blank.ambient(), self.blank.dim());
-        let own: Vec<f64> = of.iter().flat_map(|&i| &self.points[i * m..][..m]).copied().collect();
+        let own: Vec<f64> = of.iter().flat_map(|&i| &self.clusters.points[i * m..][..m]).copied().collect();
         // Of a part of the points as many mixtures as of all, so that shares can be carried over.
-        let rows = self.points.len() / m / self.settings.folds * (self.settings.folds - 1);
+        let rows = self.clusters.points.len() / m / self.settings.folds * (self.settings.folds - 1);
         let borne = |count: &&usize| self.blank.foreign.is_none() && Components::bears(&self.blank, rows, **count);
         for &count in self.settings.mixtures.iter().filter(borne) {
             let mixture = Components::of(&self.blank, &own, count, self.bounds, context)?;
@@ -136,7 +137,8 @@ impl Kit<'_> {
         let mut of = of.to_vec();
         of.sort_by_key(|&i| self.class(i));
         let classes = of.chunk_by(|a, b| self.class(*a) == self.class(*b));
-        classes.flat_map(|own| together(self.points, self.blank.ambient(), BLOCK, own.to_vec())).collect()
+        let (points, m) = (&self.clusters.points, self.blank.ambient());
+        classes.flat_map(|own| together(points, m, BLOCK, own.to_vec())).collect()
     }
 
     /// How far the kernels of a point reach, in powers of four.

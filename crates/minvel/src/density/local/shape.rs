@@ -1,5 +1,6 @@
 //! Covariances of kernels, as Cholesky factors.
 
+use super::clusters::{Clusters, Moments};
 use super::kernels::LocalKernels;
 use super::neighbours::Neighbours;
 use crate::Error;
@@ -83,7 +84,7 @@ impl Shape {
 
 /// What covariances are made of.
 pub(super) struct Surroundings<'a> {
-    pub points: &'a [f64],
+    pub clusters: &'a Clusters<'a>,
     pub neighbours: &'a Neighbours,
     /// Points that are not looked at.
     pub outside: &'a (dyn Fn(usize) -> bool + Sync),
@@ -95,7 +96,7 @@ pub(super) struct Surroundings<'a> {
 
 impl LocalKernels {
     /// Second moments of the `count` nearest neighbours of the points `of`, about the centres of a list; where these are
-    /// groups of points, the point itself is one of its neighbours.
+    /// groups of points, or clusters of rows, the point itself is one of its neighbours.
     pub(super) fn add_shape(
         &mut self,
         list: usize,
@@ -111,7 +112,7 @@ impl LocalKernels {
             let mut c = vec![0.0; n * n];
             for (k, row) in (first..).zip(rows.chunks_mut(entries + 1)) {
                 let near = around.neighbours.list(of[k]).iter().map(|&j| j as usize);
-                let own = (list > 0).then_some(of[k]).into_iter();
+                let own = (list > 0 || !around.clusters.are_rows()).then_some(of[k]).into_iter();
                 let near = own.chain(near).filter(|&j| !(around.outside)(j)).take(count);
                 self.second_moments(&centres[k * m..][..m], near, around, &mut c);
                 let mut log_det = 0.0;
@@ -131,26 +132,29 @@ impl LocalKernels {
 
     /// The Cholesky factor of the second moments of some points about a centre, into the lower triangle of `c`.
     fn second_moments(&self, centre: &[f64], near: impl Iterator<Item = usize>, around: &Surroundings, c: &mut [f64]) {
-        let &Surroundings { points, neighbours, shrinkage, widest, .. } = around;
+        let &Surroundings { clusters, neighbours, shrinkage, widest, .. } = around;
         let (m, n) = (self.ambient(), self.dim());
         let floor = (0.1 * neighbours.near).powi(2) / n as f64;
-        c.fill(0.0);
-        let near: Vec<f64> = near.flat_map(|j| &points[j * m..][..m]).copied().collect();
-        let found = (near.len() / m) as f64;
-        let (mut v, mut logs) = (vec![0.0; near.len() / m * n], vec![0.0; near.len() / m]);
-        self.normals(centre, &near, &mut v, &mut logs);
-        for v in v.chunks(n) {
-            for a in 0..n {
-                for b in 0..=a {
-                    c[a * n + b] += v[a] * v[b];
-                }
-            }
+        let (mut points, mut ends) = (vec![], vec![]);
+        for j in near {
+            clusters.stand_ins(self, j, &mut points);
+            ends.push((points.len() / m, clusters.count(j)));
         }
-        let trace: f64 = (0..n).map(|a| c[a * n + a]).sum::<f64>() / found.max(1.0);
+        let (mut v, mut logs) = (vec![0.0; points.len() / m * n], vec![0.0; points.len() / m]);
+        self.normals(centre, &points, &mut v, &mut logs);
+        let (mut moments, mut from) = (Moments::none(n), 0);
+        for (end, count) in ends {
+            moments.add(&v[from * n..end * n], count);
+            from = end;
+        }
+        let found = moments.count as f64;
+        let product = |a: usize, b: usize| moments.products[a * (a + 1) / 2 + b];
+        let trace: f64 = (0..n).map(|a| product(a, a)).sum::<f64>() / found.max(1.0);
         let scale = (widest.powi(2) / trace.max(1e-300)).min(1.0);
+        c.fill(0.0);
         for a in 0..n {
             for b in 0..=a {
-                c[a * n + b] *= (1.0 - shrinkage) * scale / found.max(1.0);
+                c[a * n + b] = product(a, b) * ((1.0 - shrinkage) * scale / found.max(1.0));
             }
             c[a * n + a] += shrinkage * scale * trace / n as f64 + floor;
         }

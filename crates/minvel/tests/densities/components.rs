@@ -1,0 +1,126 @@
+//! Mixtures beside the kernels: on a known law they come near the truth, they turn with the data, and have no say where they
+//! are no use.
+
+use minvel::density::{Kind, LocalFit, LocalKernels, LocalSettings};
+use minvel::manifold::{Space, parse};
+use minvel::train::Context;
+use minvel_engine::random::{Key, Stream};
+use std::f64::consts::TAU;
+
+/// A mixture of normal laws in normal coordinates: centres, and two deviations along the frame of each.
+struct Law {
+    space: Space,
+    centres: Vec<Vec<f64>>,
+    deviations: Vec<[f64; 2]>,
+}
+
+impl Law {
+    fn new(space: Space, seed: u64) -> Self {
+        let mut stream = Stream::new(Key::new(seed, 0), 3);
+        let (mut centres, mut deviations) = (vec![], vec![]);
+        let base = match space {
+            Space::Sphere(_) => vec![0.0, 0.0, 1.0],
+            _ => vec![0.0; space.ambient()],
+        };
+        for k in 0..12 {
+            let v: Vec<f64> = (0..2).map(|_| 0.7 * stream.normal()).collect();
+            let mut c = vec![0.0; space.ambient()];
+            space.from_normal(&base, &v, &mut c);
+            centres.push(c);
+            deviations.push([0.03 + 0.01 * k as f64, 0.02 + 0.002 * k as f64]);
+        }
+        Law { space, centres, deviations }
+    }
+
+    fn draw(&self, count: usize, seed: u64) -> Vec<f64> {
+        let mut stream = Stream::new(Key::new(seed, 0), 4);
+        let mut points = vec![];
+        for i in 0..count {
+            let k = i % self.centres.len();
+            let v: Vec<f64> = self.deviations[k].iter().map(|d| d * stream.normal()).collect();
+            let mut x = vec![0.0; self.space.ambient()];
+            self.space.from_normal(&self.centres[k], &v, &mut x);
+            points.extend(x);
+        }
+        points
+    }
+
+    fn log_density(&self, x: &[f64]) -> f64 {
+        let mut v = [0.0; 2];
+        let one = |(c, d): (&Vec<f64>, &[f64; 2])| {
+            let log_volume = self.space.to_normal(c, x, &mut v);
+            let q: f64 = v.iter().zip(d).map(|(v, d)| (v / d).powi(2)).sum();
+            (-0.5 * q - log_volume).exp() / (TAU * d[0] * d[1])
+        };
+        let sum: f64 = self.centres.iter().zip(&self.deviations).map(one).sum();
+        (sum / self.centres.len() as f64).ln()
+    }
+}
+
+fn fit(name: &str, data: &[f64], settings: &LocalSettings, threads: usize) -> LocalFit {
+    settings.fit(&parse(name).unwrap(), data, 1, &Context::of_threads(threads), false).unwrap()
+}
+
+fn score(density: &LocalKernels, points: &[f64]) -> f64 {
+    let logs = density.log_density_of(points, &Context::bare()).unwrap();
+    -logs.iter().sum::<f64>() / logs.len() as f64
+}
+
+/// Share of the mixtures.
+fn share(density: &LocalKernels) -> f64 {
+    let mixed = |kind: Kind| matches!(kind, Kind::Local { shape, .. } if density.neighbours_of(shape).is_none());
+    density.families().iter().filter(|f| mixed(f.kind)).map(|f| f.share).sum()
+}
+
+#[test]
+fn mixtures_bring_a_fit_near_the_truth_of_a_smooth_law() {
+    for (name, space) in
+        [("sphere:2", Space::Sphere(2)), ("torus:2", Space::Torus(2)), ("euclidean:2", Space::Euclidean(2))]
+    {
+        let law = Law::new(space, 5);
+        let (data, fresh) = (law.draw(4000, 6), law.draw(4000, 7));
+        let m = space.ambient();
+        let truth = -fresh.chunks(m).map(|x| law.log_density(x)).sum::<f64>() / 4000.0;
+        let settings = LocalSettings::default();
+        let with = fit(name, &data, &settings, 2).density;
+        let without = fit(name, &data, &LocalSettings { mixtures: vec![], ..settings }, 2).density;
+        let (excess, before) = (score(&with, &fresh) - truth, score(&without, &fresh) - truth);
+        println!("{name}: excess {excess:.4} with mixtures, {before:.4} without; their share {:.2}", share(&with));
+        assert!(excess < 0.5 * before && excess < 0.025, "{name}: {excess} and {before}");
+        assert!(share(&with) > 0.5, "{name}: {}", share(&with));
+    }
+}
+
+#[test]
+fn mixtures_have_the_same_bits_on_any_number_of_threads() {
+    let law = Law::new(Space::Sphere(2), 8);
+    let (data, fresh) = (law.draw(3000, 9), law.draw(50, 10));
+    let logs = |threads: usize| {
+        let density = fit("sphere:2", &data, &LocalSettings::default(), threads).density;
+        density.log_density_of(&fresh, &Context::bare()).unwrap()
+    };
+    assert_eq!(logs(1), logs(2));
+}
+
+#[test]
+fn a_rotation_of_the_data_rotates_the_density() {
+    let law = Law::new(Space::Sphere(2), 11);
+    let (data, fresh) = (law.draw(3000, 12), law.draw(200, 13));
+    // A turn about a slanted axis, which is no symmetry of the coordinates.
+    let (a, b) = (0.7f64, -1.1f64);
+    let turn = |points: &[f64]| -> Vec<f64> {
+        let one = |x: &[f64]| {
+            let (y, z) = (a.cos() * x[0] - a.sin() * x[1], a.sin() * x[0] + a.cos() * x[1]);
+            [y, b.cos() * z - b.sin() * x[2], b.sin() * z + b.cos() * x[2]]
+        };
+        points.chunks(3).flat_map(one).collect()
+    };
+    let settings = LocalSettings::default();
+    let (plain, turned) = (fit("sphere:2", &data, &settings, 1), fit("sphere:2", &turn(&data), &settings, 1));
+    let context = Context::bare();
+    let before = plain.density.log_density_of(&fresh, &context).unwrap();
+    let after = turned.density.log_density_of(&turn(&fresh), &context).unwrap();
+    let worst = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    println!("largest difference {worst:.1e}");
+    assert!(worst < 1e-4, "{worst}");
+}
