@@ -4,7 +4,8 @@ use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
 use clap::Args;
-use minvel::fit::{Evaluation, LEAST_TESTED};
+use minvel::density::Goodness;
+use minvel::fit::{Evaluation, Fitness, LEAST_TESTED};
 use minvel::train::Context;
 use minvel::{Error, file};
 use minvel_lab::catalogue::{locate, sha256};
@@ -90,23 +91,21 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         100.0 * judged.known
     );
     crate::out::put(format_args!("\n{}", scores("NLL (nats, lower is better)", evaluation)));
-    say!("\nlog Z {}; {}", model.log_z().value, stein(evaluation));
+    say!("\nlog Z {}; {}", model.log_z().value, tests(evaluation));
     Ok(())
 }
 
-/// The outcome of the Stein test, in words.
-pub fn stein(evaluation: &Evaluation) -> String {
-    let fitness = evaluation.goodness;
-    match fitness.p_value.is_nan() {
-        true => format!("no Stein test: {} rows, at least {LEAST_TESTED} needed", evaluation.test_rows),
-        false => {
-            let all = match evaluation.test_rows {
-                rows if rows > fitness.points => format!(" of {rows}"),
-                _ => String::new(),
-            };
-            format!("Stein test on {}{all} rows: p = {:.3}", fitness.points, fitness.p_value)
-        }
+/// The outcome of the tests of fit, in words.
+pub fn tests(evaluation: &Evaluation) -> String {
+    let Fitness { p_value, points, stein, two_sample, .. } = &evaluation.goodness;
+    if p_value.is_nan() {
+        return format!("no test of fit: {} rows, at least {LEAST_TESTED} needed", evaluation.test_rows);
     }
+    let all = if evaluation.test_rows > *points { format!(" of {}", evaluation.test_rows) } else { String::new() };
+    let part = |name: &str, test: &Option<Goodness>| test.as_ref().map(|test| format!("{name} {:.3}", test.p_value));
+    let parts: Vec<String> = [part("Stein", stein), part("against draws", two_sample)].into_iter().flatten().collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    format!("test of fit on {points}{all} rows: p = {p_value:.3}{parts}")
 }
 
 /// Scores of the model and of the baselines, a line each.
