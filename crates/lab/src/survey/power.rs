@@ -13,10 +13,11 @@ use crate::report::{Claim, Row};
 use minvel::Error;
 use minvel::density::{TestPlan, goodness_of_fit};
 use minvel::estimate::Estimate;
-use minvel::fit::{Fit, Fitness, Model};
+use minvel::fit::{Fitness, Model};
 use minvel::stream::subseed;
 use minvel::train::Context;
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 
 /// Its line in the list.
 pub const ENTRY: Entry = Entry {
@@ -29,7 +30,7 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// Tables of a unit of the level.
-const TOGETHER: usize = 100;
+const TOGETHER: usize = 50;
 /// What is claimed: misfits are rejected at 1 % in all but one of 20 tables, good models at 5 % as often as that.
 const REJECTED: f64 = 0.95;
 const LEVEL: f64 = 0.05;
@@ -120,7 +121,7 @@ impl Power {
         demand("level", this.level > 0, "must be positive")?;
         demand("fitted", this.fitted >= 100, "must be at least 100")?;
         demand("rows", (8..=1000).contains(&this.rows), "must be 8 to 1000: as many as a test uses")?;
-        demand("resamples", this.resamples >= 199, "must be at least 199: p-values of 1 % need them")?;
+        demand("resamples", this.resamples >= 399, "must be at least 399: two tests at half of 1 % need them")?;
         demand("laws", !this.laws.is_empty(), "names no law")?;
         let find = |name: &String| {
             let names = || LAWS.iter().map(|law| law.name).collect::<Vec<_>>().join(", ");
@@ -140,11 +141,12 @@ impl Power {
         self.settings.seed << 32 | u64::from(minvel::stream::named(&format!("{} {} {what}", place.0, law.name)))
     }
 
-    /// The model of a law.
-    fn model(&self, place: &Place, law: &Law, context: &Context) -> Result<Model, Error> {
-        let rows = law.points(&*place.1, self.settings.fitted, self.seed(place, law, "fitted"));
-        let fit = Fit::on(&place.1).settings(self.fits.of(self.settings.seed)).context(context);
-        Ok(fit.points(&rows)?.into_parts().0)
+    /// Learns the model of a law.
+    fn learn(&self, place: &Place, law: &Law, context: &Context) -> Result<Model, Error> {
+        let rows = |count: usize, what: &str| law.points(&*place.1, count, self.seed(place, law, what));
+        let (fitted, settings) = (self.settings.fitted, self.fits.of(self.settings.seed));
+        let (train, validation) = (rows(fitted, "fitted"), rows(fitted.div_ceil(10), "validation"));
+        Ok(Model::learn(place.1.clone(), &settings, &train, &validation, context)?.0)
     }
 
     /// The p-values of rows.
@@ -160,67 +162,87 @@ impl Power {
     }
 
     /// Tables with a misfit.
-    fn power(&self, place: &Place, law: &Law, misfit: usize, context: &Context) -> Result<Vec<Tested>, Error> {
-        let model = self.model(place, law, &context.within("fit"))?;
+    fn power(&self, model: &Learnt, misfit: usize, context: &Context) -> Result<Vec<Tested>, Error> {
+        let (Learnt { place, law, .. }, model) = (model, model.model(self, context)?);
         let (name, _, misfit) = MISFITS[misfit];
         let table = |k: usize| {
             let seed = self.seed(place, law, &format!("{name} {k}"));
             context.worked(1);
-            self.test(&model, &misfit.rows(law, place, self.settings.rows, seed), seed, &context.quiet())
+            self.test(model, &misfit.rows(law, place, self.settings.rows, seed), seed, &context.quiet())
         };
         context.stage("tables", self.settings.seeds, "tables", || (0..self.settings.seeds).map(table).collect())
     }
 
     /// Tables of the model's own draws, from one to another.
-    fn level(&self, place: &Place, law: &Law, tables: [usize; 2], context: &Context) -> Result<Vec<Tested>, Error> {
-        let model = self.model(place, law, &context.within("fit"))?;
+    fn level(&self, model: &Learnt, tables: [usize; 2], context: &Context) -> Result<Vec<Tested>, Error> {
+        let (Learnt { place, law, .. }, model) = (model, model.model(self, context)?);
         let table = |k: usize| {
             let seed = self.seed(place, law, &format!("level {k}"));
             context.worked(1);
             let rows = model.sample(self.settings.rows, subseed(seed, 2), context)?.points;
-            self.test(&model, &rows, seed, &context.quiet())
+            self.test(model, &rows, seed, &context.quiet())
         };
         let [from, to] = tables;
         context.stage("tables", to - from, "tables", || (from..to).map(table).collect())
     }
 }
 
+/// The model of a law, learnt where the first unit asks for it.
+struct Learnt<'a> {
+    place: &'a Place,
+    law: &'a Law,
+    model: OnceCell<Model>,
+}
+
+impl Learnt<'_> {
+    fn model(&self, power: &Power, context: &Context) -> Result<&Model, Error> {
+        if self.model.get().is_none() {
+            let model = power.learn(self.place, self.law, &context.within("fit"))?;
+            assert!(self.model.set(model).is_ok(), "nobody else learns it");
+        }
+        Ok(self.model.get().expect("just learnt"))
+    }
+}
+
 impl Experiment for Power {
     fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
-        let parts = self.settings.level.div_ceil(TOGETHER);
-        runner.plan(self.manifolds.len() * (parts + MISFITS.len() * self.laws.len()));
-        let (mut rows, mut tested) = (vec![], vec![]);
+        let count = self.manifolds.len() * self.laws.len();
+        let of_each = self.settings.level.div_ceil(count);
+        let parts = of_each.div_ceil(TOGETHER);
+        runner.plan(count * (parts + MISFITS.len()));
+        let (mut rows, mut own, mut tested) = (vec![], vec![], vec![]);
         for place in &self.manifolds {
             let name = place.0.replace(':', "-");
+            let mut drawn = vec![];
             for (l, law) in self.laws.iter().enumerate() {
+                let model = Learnt { place, law, model: OnceCell::new() };
                 for (k, (short, what, _)) in MISFITS.iter().enumerate() {
                     let unit = format!("{name}.law={}.{short}", l + 1);
-                    let found = runner.unit(&unit, |context| self.power(place, law, k, context))?;
+                    let found = runner.unit(&unit, |context| self.power(&model, k, context))?;
                     let what = format!("{}, {}, {what}", place.0, law.name);
-                    rows.extend(shares(&what, &found, 0.01, Claim::Above(REJECTED)));
+                    rows.extend(shares(&what, &found, 0.01, Some(Claim::Above(REJECTED))));
                     tested.extend(found);
                 }
+                for part in 0..parts {
+                    let tables = [part * TOGETHER, ((part + 1) * TOGETHER).min(of_each)];
+                    let unit = format!("{name}.law={}.level={}", l + 1, part + 1);
+                    drawn.extend(runner.unit(&unit, |context| self.level(&model, tables, context))?);
+                }
             }
-            // Each law in turn.
-            let mut own: Vec<Tested> = vec![];
-            for part in 0..parts {
-                let law = self.laws[part % self.laws.len()];
-                let tables = [part * TOGETHER, ((part + 1) * TOGETHER).min(self.settings.level)];
-                let unit = format!("{name}.level={}", part + 1);
-                own.extend(runner.unit(&unit, |context| self.level(place, law, tables, context))?);
-            }
-            let claim = Claim::Within { of: LEVEL, by: LEVEL_WITHIN };
-            rows.extend(shares(&format!("{}, draws of the model", place.0), &own, LEVEL, claim));
-            tested.extend(own);
+            rows.extend(shares(&format!("{}, draws of the models", place.0), &drawn, LEVEL, None));
+            own.extend(drawn);
         }
+        let claim = Claim::Within { of: LEVEL, by: LEVEL_WITHIN };
+        rows.extend(shares("all draws of the models", &own, LEVEL, Some(claim)));
+        tested.extend(own);
         let seconds = Estimate::of(tested.iter().map(|t| t.seconds));
         rows.push(Row::new("seconds of both tests", seconds, tested.len()).unit("s"));
         let laws: Vec<&str> = self.laws.iter().map(|law| law.name).collect();
         let Settings { rows: size, fitted, seeds, level, resamples, .. } = &self.settings;
         let notes = vec![
             format!(
-                "Laws: {}. Models are fitted to {fitted} rows; tables have {size} rows, {seeds} of each misfit and {level} of draws of \
-                 the models. {resamples} resamples.",
+                "Laws: {}. Models are fitted to {fitted} rows; tables have {size} rows: {seeds} of each misfit and {level} of draws of \
+                 the models in all. {resamples} resamples.",
                 laws.join(", ")
             ),
             "Halves: of the last coordinate (z, the second angle or y) and of the one before it. ± is binomial.".into(),
@@ -231,14 +253,15 @@ impl Experiment for Power {
 }
 
 /// The share that each test rejects at a level.
-fn shares(what: &str, tested: &[Tested], level: f64, claim: Claim) -> Vec<Row> {
+fn shares(what: &str, tested: &[Tested], level: f64, claim: Option<Claim>) -> Vec<Row> {
     let row = |name: &str, of: &dyn Fn(&Tested) -> f64| {
         // A p-value of 1 % itself is not below it.
         let rejected = |t: &Tested| f64::from(if level < LEVEL { of(t) < level } else { of(t) <= level });
         Row::new(&format!("{what}: rejected at {} % by {name}", 100.0 * level), Estimate::of(tested.iter().map(rejected)), tested.len())
     };
     let claimed = if level < LEVEL { "noticed" } else { "the level is kept" };
-    let both = row("both tests", &|t| t.both).claim(&format!("{what}: {claimed}"), claim);
+    let both = row("both tests", &|t| t.both);
+    let both = if let Some(claim) = claim { both.claim(&format!("{what}: {claimed}"), claim) } else { both };
     vec![
         both,
         row("the Stein test on all scales", &|t| t.stein),

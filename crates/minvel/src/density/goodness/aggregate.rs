@@ -11,9 +11,10 @@ use super::Goodness;
 use crate::Error;
 use crate::density::by_pieces;
 use crate::train::Context;
+use minvel_engine::{Loop, widest};
 
 /// Resamples that are worked on together.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 /// Weights w of the observed statistic and of its resamples, `[piece, point, lane]`.
 pub(super) struct Weights {
@@ -38,41 +39,68 @@ impl Weights {
     }
 
     /// wᵀGw for each; of G (row-major, square) only what is below the diagonal is looked at.
-    pub fn forms(&self, gram: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+    pub fn forms(&self, gram: &[f64], context: &Context) -> Result<Resampled, Error> {
         let n = self.points;
-        by_pieces(self.count, 1, LANES, context, |first, out| {
+        let largest = self.lanes[..n].iter().map(|lane| lane[0].abs()).fold(0.0, f64::max);
+        let rounding = 16.0 * f64::EPSILON * largest * largest * gram.iter().map(|g| g.abs()).sum::<f64>();
+        let values = by_pieces(self.count, 1, LANES, context, |first, out| {
             for (piece, out) in (first / LANES..).zip(out.chunks_mut(LANES)) {
-                let weights = &self.lanes[piece * n..][..n];
-                let mut total = [0.0; LANES];
-                for (i, own) in weights.iter().enumerate() {
-                    let mut sum = [0.0; LANES];
-                    for (g, w) in gram[i * n..][..i].iter().zip(weights) {
-                        for l in 0..LANES {
-                            sum[l] += g * w[l];
-                        }
-                    }
-                    for l in 0..LANES {
-                        total[l] += 2.0 * sum[l] * own[l];
-                    }
-                }
-                out.copy_from_slice(&total[..out.len()]);
+                let forms = widest(Forms { gram, weights: &self.lanes[piece * n..][..n] });
+                out.copy_from_slice(&forms[..out.len()]);
             }
-        })
+        })?;
+        Ok(Resampled { values, rounding })
     }
 }
 
-/// p_s(b) for each b.
-fn by_rank(statistics: &[f64]) -> Vec<f64> {
-    let mut sorted = statistics.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let count = statistics.len();
-    statistics.iter().map(|t| (count - sorted.partition_point(|s| s < t)) as f64 / count as f64).collect()
+/// wᵀGw of the weights of one piece.
+struct Forms<'a> {
+    gram: &'a [f64],
+    weights: &'a [[f64; LANES]],
+}
+
+impl Loop for Forms<'_> {
+    type Output = [f64; LANES];
+
+    #[inline(always)]
+    fn run(self) -> [f64; LANES] {
+        let (n, mut total) = (self.weights.len(), [0.0; LANES]);
+        for (i, own) in self.weights.iter().enumerate() {
+            let mut sum = [0.0; LANES];
+            for (g, w) in self.gram[i * n..][..i].iter().zip(self.weights) {
+                for l in 0..LANES {
+                    sum[l] += g * w[l];
+                }
+            }
+            for l in 0..LANES {
+                total[l] += 2.0 * sum[l] * own[l];
+            }
+        }
+        total
+    }
+}
+
+/// A resampled statistic, and the rounding errors within which its values are equal.
+pub(super) struct Resampled {
+    pub values: Vec<f64>,
+    pub rounding: f64,
+}
+
+impl Resampled {
+    /// p_s(b) for each b.
+    fn by_rank(&self) -> Vec<f64> {
+        let mut sorted = self.values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        let below = |t: &f64| sorted.partition_point(|s| *s < t - self.rounding);
+        self.values.iter().map(|t| (count - below(t)) as f64 / count as f64).collect()
+    }
 }
 
 /// p-values of each scale's observed statistic, and the one of all of them.
-pub(super) fn aggregate(statistics: &[Vec<f64>]) -> (Vec<f64>, f64) {
-    let ranks: Vec<Vec<f64>> = statistics.iter().map(|t| by_rank(t)).collect();
-    let count = statistics.first().map_or(1, Vec::len);
+pub(super) fn aggregate(statistics: &[Resampled]) -> (Vec<f64>, f64) {
+    let ranks: Vec<Vec<f64>> = statistics.iter().map(Resampled::by_rank).collect();
+    let count = ranks.first().map_or(1, Vec::len);
     let least = |b: usize| {
         let own = ranks.iter().map(|p| p[b]);
         own.fold((1.0, 0.0), |(least, sum): (f64, f64), p| (least.min(p), sum + p.ln()))
@@ -101,5 +129,37 @@ impl Goodness {
         let all = scales.into_iter().zip(reported).zip(p_values);
         let scales = all.map(|((scale, statistic), p_value)| super::ScaleTest { scale, statistic, p_value });
         Ok(Goodness { p_value, points, scales: scales.collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minvel_engine::random::{Key, Stream};
+
+    /// Statistics of ten scales that have half of their variance in common, all exchangeable.
+    fn p_values(seed: u64) -> (Vec<f64>, f64) {
+        let mut stream = Stream::new(Key::new(seed, 0), 0);
+        let common: Vec<f64> = (0..100).map(|_| stream.normal()).collect();
+        let scale = |stream: &mut Stream| {
+            Resampled { values: common.iter().map(|c| c + stream.normal()).collect(), rounding: 0.0 }
+        };
+        let all: Vec<Resampled> = (0..10).map(|_| scale(&mut stream)).collect();
+        aggregate(&all)
+    }
+
+    #[test]
+    fn the_level_is_kept_for_any_number_of_scales() {
+        let tests: Vec<(Vec<f64>, f64)> = (0..2000).map(p_values).collect();
+        for level in [0.05, 0.1, 0.3] {
+            let share = |of: &dyn Fn(&(Vec<f64>, f64)) -> f64| {
+                tests.iter().filter(|test| of(test) <= level + 1e-9).count() as f64 / 2000.0
+            };
+            let (kept, least) = (share(&|t| t.1), share(&|t| t.0.iter().copied().fold(1.0, f64::min)));
+            let z = (kept - level) / (level * (1.0 - level) / 2000.0f64).sqrt();
+            println!("{level}: {kept:.3} (z = {z:+.1}); the least p-value as it is: {least:.3}");
+            assert!(z.abs() < 4.0, "{kept} at level {level}");
+            assert!(least > 2.0 * level, "the twin has no power");
+        }
     }
 }

@@ -13,10 +13,12 @@ use super::aggregate::Weights;
 use super::scales::{Embedding, scales, square};
 use super::{Goodness, PERMUTATIONS, TestPlan};
 use crate::density::by_rows;
+use crate::density::cloud::exp_below_zero;
 use crate::estimate::Estimate;
 use crate::train::Context;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
+use minvel_engine::{Loop, widest};
 
 /// The outcome of a two-sample test.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,19 +34,37 @@ struct Both {
     rows: usize,
     draws: usize,
     points: Vec<Vec<f64>>,
+    /// s between them, below the diagonal.
+    squares: Vec<f64>,
+}
+
+/// e^{rate·s}, number by number.
+struct Kernels<'a> {
+    squares: &'a [f64],
+    rate: f64,
+    out: &'a mut [f64],
+}
+
+impl Loop for Kernels<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.out.iter_mut().zip(self.squares).for_each(|(k, s)| *k = exp_below_zero(self.rate * s));
+    }
 }
 
 impl Both {
-    fn new(manifold: &dyn Manifold, rows: &[f64], draws: &[f64]) -> (Self, Embedding) {
+    fn new(manifold: &dyn Manifold, rows: &[f64], draws: &[f64], context: &Context) -> Result<Self, Error> {
         let (m, all) = (manifold.ambient(), [rows, draws].concat());
-        let embedding = Embedding::by_medians(manifold, &all);
-        (Both { rows: rows.len() / m, draws: draws.len() / m, points: embedding.all(&all) }, embedding)
-    }
-
-    /// 1/n on rows, −1/m on draws.
-    fn weights(&self) -> Vec<f64> {
-        let own = vec![1.0 / self.rows as f64; self.rows];
-        [own, vec![-1.0 / self.draws as f64; self.draws]].concat()
+        let points = Embedding::by_medians(manifold, &all).all(&all);
+        let n = points.len();
+        let squares = by_rows(n, n, context, |first, out| {
+            for (i, out) in (first..).zip(out.chunks_mut(n)) {
+                out.iter_mut().zip(&points[..i]).for_each(|(s, other)| *s = square(&points[i], other));
+            }
+        })?;
+        Ok(Both { rows: rows.len() / m, draws: draws.len() / m, points, squares })
     }
 
     /// K below the diagonal.
@@ -52,8 +72,7 @@ impl Both {
         let (n, rate) = (self.points.len(), -0.5 / (scale * scale));
         by_rows(n, n, context, |first, rows| {
             for (i, row) in (first..).zip(rows.chunks_mut(n)) {
-                let (own, others) = (&self.points[i], &self.points[..i]);
-                row.iter_mut().zip(others).for_each(|(k, other)| *k = (rate * square(own, other)).exp());
+                widest(Kernels { squares: &self.squares[i * n..][..i], rate, out: &mut row[..i] });
             }
         })
     }
@@ -105,8 +124,8 @@ pub fn two_sample_test(
     if let Some(i) = [rows, draws].concat().iter().position(|x| !x.is_finite()) {
         return Err(Error::config(format!("point {} is not finite", i / m)));
     }
-    let (both, _) = Both::new(manifold, rows, draws);
-    let observed = both.weights();
+    let both = Both::new(manifold, rows, draws, context)?;
+    let observed = weights(both.rows, both.draws);
     let permuted = |b: usize| {
         let mut weights = observed.clone();
         let mut stream = Stream::new(Key::new(plan.seed, b as u32), PERMUTATIONS);
@@ -124,6 +143,11 @@ pub fn two_sample_test(
     Ok(TwoSample { goodness, mmd: both.mmd(&both.gram(1.0, context)?) })
 }
 
+/// 1/n on rows, −1/m on draws.
+fn weights(rows: usize, draws: usize) -> Vec<f64> {
+    [vec![1.0 / rows as f64; rows], vec![-1.0 / draws as f64; draws]].concat()
+}
+
 /// The witness of rows against draws on one scale.
 #[derive(Clone, Debug)]
 pub struct Witness {
@@ -137,8 +161,9 @@ pub struct Witness {
 impl Witness {
     /// Of rows and draws, row-major.
     pub fn new(manifold: &dyn Manifold, rows: &[f64], draws: &[f64], scale: f64) -> Self {
-        let (both, embedding) = Both::new(manifold, rows, draws);
-        Witness { embedding, weights: both.weights(), points: both.points, scale }
+        let (m, all) = (manifold.ambient(), [rows, draws].concat());
+        let embedding = Embedding::by_medians(manifold, &all);
+        Witness { points: embedding.all(&all), weights: weights(rows.len() / m, draws.len() / m), embedding, scale }
     }
 
     /// w at points, row-major.
