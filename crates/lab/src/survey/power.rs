@@ -158,7 +158,13 @@ impl Power {
         let seconds = begun.elapsed().as_secs_f64();
         let p = |test: Option<minvel::density::Goodness>| test.map_or(f64::NAN, |test| test.p_value);
         let single = goodness_of_fit(model, rows, &TestPlan { scales: 1, ..plan }, context)?.p_value;
-        Ok(Tested { both: fitness.p_value, stein: p(fitness.stein), two_sample: p(fitness.two_sample), single, seconds })
+        Ok(Tested {
+            both: fitness.p_value,
+            stein: p(fitness.stein),
+            two_sample: p(fitness.two_sample),
+            single,
+            seconds,
+        })
     }
 
     /// Tables with a misfit.
@@ -257,7 +263,11 @@ fn shares(what: &str, tested: &[Tested], level: f64, claim: Option<Claim>) -> Ve
     let row = |name: &str, of: &dyn Fn(&Tested) -> f64| {
         // A p-value of 1 % itself is not below it.
         let rejected = |t: &Tested| f64::from(if level < LEVEL { of(t) < level } else { of(t) <= level });
-        Row::new(&format!("{what}: rejected at {} % by {name}", 100.0 * level), Estimate::of(tested.iter().map(rejected)), tested.len())
+        Row::new(
+            &format!("{what}: rejected at {} % by {name}", 100.0 * level),
+            Estimate::of(tested.iter().map(rejected)),
+            tested.len(),
+        )
     };
     let claimed = if level < LEVEL { "noticed" } else { "the level is kept" };
     let both = row("both tests", &|t| t.both);

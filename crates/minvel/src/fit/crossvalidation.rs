@@ -11,6 +11,7 @@ use super::evaluation::{Baseline, COMPARED, Evaluation};
 use super::few::SIGMAS;
 use super::fitness::{Coverage, Draws, Fitness, inside};
 use super::model::{History, Model};
+use super::outliers::Reference;
 use super::procedure::{Procedure, Record, Trial};
 use super::settings::{FitSettings, Goal};
 use crate::density::TestPlan;
@@ -110,6 +111,7 @@ pub(super) fn learn(
         }
     }
     let evaluation = this.evaluation(&all, &model, count)?;
+    model.reference = Reference::new(all[..count].iter().flat_map(|fold| fold.own.iter().copied()).collect());
     Ok((model, Record { history, evaluation, procedure, leaked_share: leaked }))
 }
 

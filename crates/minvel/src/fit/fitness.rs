@@ -95,13 +95,7 @@ impl Coverage {
 impl Fitness {
     /// Of rows against at least as many draws of the model (or as many as are chosen of them), both given as points in the
     /// units of the data; a few say nothing.
-    pub fn of(
-        model: &Model,
-        points: &[f64],
-        draws: &[f64],
-        plan: &TestPlan,
-        context: &Context,
-    ) -> Result<Self, Error> {
+    pub fn of(model: &Model, points: &[f64], draws: &[f64], plan: &TestPlan, context: &Context) -> Result<Self, Error> {
         let m = model.manifold().ambient();
         if points.len() / m < LEAST_TESTED {
             return Ok(Fitness::none());

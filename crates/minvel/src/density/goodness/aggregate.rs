@@ -141,8 +141,9 @@ mod tests {
     fn p_values(seed: u64) -> (Vec<f64>, f64) {
         let mut stream = Stream::new(Key::new(seed, 0), 0);
         let common: Vec<f64> = (0..100).map(|_| stream.normal()).collect();
-        let scale = |stream: &mut Stream| {
-            Resampled { values: common.iter().map(|c| c + stream.normal()).collect(), rounding: 0.0 }
+        let scale = |stream: &mut Stream| Resampled {
+            values: common.iter().map(|c| c + stream.normal()).collect(),
+            rounding: 0.0,
         };
         let all: Vec<Resampled> = (0..10).map(|_| scale(&mut stream)).collect();
         aggregate(&all)
