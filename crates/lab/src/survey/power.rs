@@ -55,6 +55,7 @@ struct Settings {
     rows: usize,
     level: usize,
     resamples: usize,
+    level_resamples: usize,
     fit: Recipe,
 }
 
@@ -122,6 +123,7 @@ impl Power {
         demand("fitted", this.fitted >= 100, "must be at least 100")?;
         demand("rows", (8..=1000).contains(&this.rows), "must be 8 to 1000: as many as a test uses")?;
         demand("resamples", this.resamples >= 399, "must be at least 399: two tests at half of 1 % need them")?;
+        demand("level_resamples", this.level_resamples >= 99, "must be at least 99: p-values of 5 % need them")?;
         demand("laws", !this.laws.is_empty(), "names no law")?;
         let find = |name: &String| {
             let names = || LAWS.iter().map(|law| law.name).collect::<Vec<_>>().join(", ");
@@ -150,14 +152,13 @@ impl Power {
     }
 
     /// The p-values of rows.
-    fn test(&self, model: &Model, rows: &[f64], seed: u64, context: &Context) -> Result<Tested, Error> {
+    fn test(&self, model: &Model, rows: &[f64], plan: &TestPlan, context: &Context) -> Result<Tested, Error> {
         let begun = std::time::Instant::now();
-        let plan = TestPlan { resamples: self.settings.resamples, ..TestPlan::seeded(seed) };
-        let draws = model.sample(self.settings.rows, subseed(seed, 1), context)?.points;
-        let fitness = Fitness::of(model, rows, &draws, &plan, context)?;
+        let draws = model.sample(self.settings.rows, subseed(plan.seed, 1), context)?.points;
+        let fitness = Fitness::of(model, rows, &draws, plan, context)?;
         let seconds = begun.elapsed().as_secs_f64();
         let p = |test: Option<minvel::density::Goodness>| test.map_or(f64::NAN, |test| test.p_value);
-        let single = goodness_of_fit(model, rows, &TestPlan { scales: 1, ..plan }, context)?.p_value;
+        let single = goodness_of_fit(model, rows, &TestPlan { scales: 1, ..*plan }, context)?.p_value;
         Ok(Tested {
             both: fitness.p_value,
             stein: p(fitness.stein),
@@ -173,8 +174,9 @@ impl Power {
         let (name, _, misfit) = MISFITS[misfit];
         let table = |k: usize| {
             let seed = self.seed(place, law, &format!("{name} {k}"));
+            let plan = TestPlan { resamples: self.settings.resamples, ..TestPlan::seeded(seed) };
             context.worked(1);
-            self.test(model, &misfit.rows(law, place, self.settings.rows, seed), seed, &context.quiet())
+            self.test(model, &misfit.rows(law, place, self.settings.rows, seed), &plan, &context.quiet())
         };
         context.stage("tables", self.settings.seeds, "tables", || (0..self.settings.seeds).map(table).collect())
     }
@@ -184,9 +186,10 @@ impl Power {
         let (Learnt { place, law, .. }, model) = (model, model.model(self, context)?);
         let table = |k: usize| {
             let seed = self.seed(place, law, &format!("level {k}"));
+            let plan = TestPlan { resamples: self.settings.level_resamples, ..TestPlan::seeded(seed) };
             context.worked(1);
             let rows = model.sample(self.settings.rows, subseed(seed, 2), context)?.points;
-            self.test(model, &rows, seed, &context.quiet())
+            self.test(model, &rows, &plan, &context.quiet())
         };
         let [from, to] = tables;
         context.stage("tables", to - from, "tables", || (from..to).map(table).collect())
@@ -244,11 +247,11 @@ impl Experiment for Power {
         let seconds = Estimate::of(tested.iter().map(|t| t.seconds));
         rows.push(Row::new("seconds of both tests", seconds, tested.len()).unit("s"));
         let laws: Vec<&str> = self.laws.iter().map(|law| law.name).collect();
-        let Settings { rows: size, fitted, seeds, level, resamples, .. } = &self.settings;
+        let Settings { rows: size, fitted, seeds, level, resamples, level_resamples, .. } = &self.settings;
         let notes = vec![
             format!(
                 "Laws: {}. Models are fitted to {fitted} rows; tables have {size} rows: {seeds} of each misfit and {level} of draws of \
-                 the models in all. {resamples} resamples.",
+                 the models in all. {resamples} resamples, and {level_resamples} of draws of the models.",
                 laws.join(", ")
             ),
             "Halves: of the last coordinate (z, the second angle or y) and of the one before it. ± is binomial.".into(),
