@@ -66,10 +66,11 @@ pub struct ScaleTest {
 }
 
 impl Goodness {
-    /// The scale that rejects most; of several the largest.
+    /// The scale that rejects most; of several the middle one.
     pub fn strongest(&self) -> ScaleTest {
-        let least = self.scales.iter().rev().min_by(|a, b| a.p_value.total_cmp(&b.p_value));
-        *least.expect("there is a scale")
+        let least = self.scales.iter().map(|s| s.p_value).fold(1.0, f64::min);
+        let all: Vec<&ScaleTest> = self.scales.iter().filter(|s| s.p_value <= least).collect();
+        *all[all.len() / 2]
     }
 }
 

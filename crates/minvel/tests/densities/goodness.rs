@@ -243,7 +243,7 @@ fn wrong_masses_and_widths_are_noticed_on_all_scales_where_one_length_sees_nothi
         }
         println!("{what}: {noticed} of 10 rejected at 1 %, {single} with one length");
         assert!(noticed >= 9, "{what}: {noticed} of 10");
-        assert!(single <= 2, "{what}: one length sees it too in {single} of 10: no regression is tested");
+        assert!(2 * single <= noticed, "{what}: one length sees it too in {single} of 10: no regression is tested");
     }
 }
 
@@ -268,21 +268,21 @@ fn p_values_of_two_samples_of_one_law_are_uniform_and_of_others_small() {
 
 #[test]
 fn the_discrepancy_is_unbiased_and_its_error_is_that_of_other_samples() {
-    let manifold = parse("euclidean:2").unwrap();
-    let bump = Bump::new(&*manifold).unwrap();
+    let sphere = parse("sphere:2").unwrap();
     let plan = TestPlan { resamples: 1, scales: 1, ..TestPlan::default() };
-    let discrepancy = |seed: u64, kappa: f64| {
-        let (rows, draws) = (sample(&bump, kappa, 200, 2 * seed).0, sample(&bump, 4.0, 250, 2 * seed + 1).0);
-        two_sample_test(&*manifold, &rows, &draws, &plan, &Context::of_threads(1)).unwrap().mmd
+    let discrepancy = |seed: u64, share: f64| {
+        let rows = mixture(&[(share, 0.0), (1.0 - share, 2.0)], 50.0, 200, 2 * seed);
+        let draws = mixture(&[(0.3, 0.0), (0.7, 2.0)], 50.0, 250, 2 * seed + 1);
+        two_sample_test(&*sphere, &rows, &draws, &plan, &Context::of_threads(1)).unwrap().mmd
     };
-    let same = Estimate::of((0..100).map(|seed| discrepancy(seed, 4.0).mean));
+    let same = Estimate::of((0..100).map(|seed| discrepancy(seed, 0.3).mean));
     println!("equal laws: {same}");
     // The length is that of the sample: a bias of the order of 1/n of the scatter.
     assert!(same.mean.abs() < 4.0 * same.std_error, "{same}");
-    let apart: Vec<Estimate> = (0..100).map(|seed| discrepancy(1000 + seed, 0.5)).collect();
+    let apart: Vec<Estimate> = (0..100).map(|seed| discrepancy(1000 + seed, 0.7)).collect();
     let moved = Estimate::of(apart.iter().map(|e| e.mean)).std_error * 100f64.sqrt();
     let said = apart.iter().map(|e| e.std_error).sum::<f64>() / 100.0;
-    println!("other widths: scatter {moved:.4}, the errors say {said:.4}");
+    println!("other masses: scatter {moved:.4}, the errors say {said:.4}");
     // The scatter of 100 is known to 1/√200.
     assert!((said / moved - 1.0).abs() < 4.0 / 200f64.sqrt(), "{said} against {moved}");
 }

@@ -1,7 +1,7 @@
 //! Outliers: p-values of fresh rows are uniform, false discoveries stay below their level, and old files are told apart.
 
 use crate::support::fits::settings;
-use minvel::fit::{Fit, FitSettings, Fitted, Goal};
+use minvel::fit::{Fit, FitSettings, Fitted, Goal, Model};
 use minvel::manifold::parse;
 use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
@@ -18,14 +18,24 @@ fn clusters(count: usize, seed: u64) -> Vec<f64> {
 }
 
 fn kernels() -> FitSettings {
-    FitSettings { objective: Goal::None, ..settings() }
+    FitSettings { objective: Goal::None, ..settings(&[]) }
 }
 
-/// By split rows, or by folds of few rows.
-fn fitted(rows: usize, split: bool, seed: u64) -> Fitted {
-    let mut settings = kernels();
-    settings.few.rows = if split { 0 } else { rows + 1 };
-    Fit::on(parse("euclidean:2").unwrap()).settings(settings).points(&clusters(rows, seed)).unwrap()
+/// A model of many rows, whose validation rows are its reference.
+fn learnt(train: usize, validation: usize, seed: u64) -> Model {
+    let plane = parse("euclidean:2").unwrap();
+    let (train, validation) = (clusters(train, seed), clusters(validation, 1_000_000 + seed));
+    Model::learn(plane, &kernels(), &train, &validation, &Context::bare()).unwrap().0
+}
+
+/// A model of few rows, whose reference are all of them, each under the model of the other folds.
+fn of_few(rows: usize, seed: u64) -> Fitted {
+    Fit::on(parse("euclidean:2").unwrap()).settings(kernels()).points(&clusters(rows, seed)).unwrap()
+}
+
+fn p_values(model: &Model, points: &[f64]) -> Vec<f64> {
+    let logs = model.log_density(points, &Context::bare()).unwrap();
+    logs.into_iter().map(|log| model.reference().unwrap().p_value(log)).collect()
 }
 
 /// √N sup|F_N − F| against the uniform law.
@@ -38,19 +48,16 @@ fn kolmogorov(mut values: Vec<f64>) -> f64 {
 
 #[test]
 fn p_values_of_fresh_rows_are_uniform() {
-    for (split, rows, reference) in [(true, 4000, 400), (false, 400, 400)] {
-        let fit = fitted(rows, split, 1);
-        let reference_rows = fit.model().reference().unwrap().log_densities().len();
-        assert_eq!(reference_rows, reference);
-        let p_values = fit.p_values(&clusters(400, 2)).unwrap();
-        let distance = kolmogorov(p_values.clone());
+    for (what, model) in [("validation rows", learnt(1500, 400, 1)), ("folds", of_few(400, 1).into_parts().0)] {
+        assert_eq!(model.reference().unwrap().log_densities().len(), 400);
+        let distance = kolmogorov(p_values(&model, &clusters(400, 2)));
         // Two samples of n each differ by √2 as much as one from its law: P(√N D > 1.95·√2) = 10⁻³.
         let limit = 1.95 * 2f64.sqrt();
-        println!("split {split}: √N D = {distance:.2}, limit {limit:.2}");
-        assert!(distance < limit, "split {split}: √N D = {distance}");
+        println!("{what}: √N D = {distance:.2}, limit {limit:.2}");
+        assert!(distance < limit, "{what}: √N D = {distance}");
         // The twin: rows of another law.
         let far: Vec<f64> = clusters(400, 3).iter().map(|x| 2.0 * x).collect();
-        assert!(kolmogorov(fit.p_values(&far).unwrap()) > 2.0 * limit, "no power");
+        assert!(kolmogorov(p_values(&model, &far)) > 2.0 * limit, "no power");
     }
 }
 
@@ -59,13 +66,13 @@ fn false_discoveries_stay_below_their_level_with_a_tenth_of_outliers() {
     let level = 0.1;
     let (mut false_shares, mut found) = (vec![], vec![]);
     for seed in 0..12 {
-        let fit = fitted(3000, true, 100 + seed);
-        let reference = fit.model().reference().unwrap();
+        let model = learnt(800, 300, 100 + seed);
+        let reference = model.reference().unwrap();
         let mut stream = Stream::new(Key::new(seed, 0), 22);
         let odd: Vec<f64> =
             (0..100).flat_map(|_| [8.0 * stream.uniform() - 4.0, 8.0 * stream.uniform() - 4.0]).collect();
         let rows = [clusters(900, 500 + seed), odd].concat();
-        let logs = fit.log_density(&rows).unwrap();
+        let logs = model.log_density(&rows, &Context::bare()).unwrap();
         let mut counts = reference.counts();
         logs.iter().for_each(|log| counts.add(*log));
         let flagged_below = counts.flagged_below(level);
@@ -91,14 +98,14 @@ fn false_discoveries_stay_below_their_level_with_a_tenth_of_outliers() {
 #[test]
 fn p_values_survive_a_file_and_a_model_without_reference_says_so() {
     let scratch = Scratch::new("outliers-keep");
-    let fit = fitted(300, false, 7);
+    let fit = of_few(60, 7);
     fit.save(&scratch.path("model.safetensors")).unwrap();
     let again = Fitted::load(&scratch.path("model.safetensors")).unwrap();
     let points = clusters(50, 8);
     assert_eq!(fit.p_values(&points).unwrap(), again.p_values(&points).unwrap());
     // Kernels that nobody scored keep no reference, as files of earlier versions.
     let plane = parse("euclidean:2").unwrap();
-    let bare = minvel::fit::Model::of_few(&plane, &kernels(), &clusters(60, 1), &Context::bare()).unwrap();
+    let bare = Model::of_few(&plane, &kernels(), &clusters(60, 1), &Context::bare()).unwrap();
     bare.write(&scratch.path("old.safetensors"), &serde_json::json!({ "manifold": "euclidean:2" })).unwrap();
     let old = Fitted::load(&scratch.path("old.safetensors")).unwrap();
     let message = old.p_values(&points).unwrap_err().to_string();

@@ -6,7 +6,8 @@
 //! **Conventions.** s as in [`super::scales`], of rows and draws together; on a manifold that is no product of model spaces, of its
 //! own coordinates. Permutations are ranked by wᵀKw without diagonal, w = 1/n on rows and −1/m on draws: MMD² with the diagonal
 //! up to a number that permutations do not change. **Error.** Rows and draws of one law are exchangeable: the level is exact
-//! for any number of points. The ± of MMD² is a jackknife over rows and over draws; it is too large where both laws are equal.
+//! for any number of points. The ± of MMD² is a jackknife over rows and over draws; it is too large where both laws
+//! are equal, and takes the lengths as given.
 //! **Checked by** tests/densities/goodness.rs.
 
 use super::aggregate::Weights;
