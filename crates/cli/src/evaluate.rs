@@ -149,7 +149,7 @@ fn details(evaluation: &Evaluation, model: &Model) -> String {
         _ => format!("no uniform density: the volume of {manifold} is infinite; densities are per unit of the data\n"),
     };
     if let Some(mmd) = evaluation.goodness.mmd {
-        out += &format!("MMD² of rows and draws {mmd} (Gaussian kernel as wide as their median distance)\n");
+        out += &format!("MMD² of rows and draws {mmd} (Gaussian kernel as wide as their root-mean-square distance)\n");
     }
     if !evaluation.coverage.is_empty() {
         let part = |c: &Coverage| {

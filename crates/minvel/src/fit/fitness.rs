@@ -38,7 +38,7 @@ pub struct Fitness {
     /// The rows against draws of the model.
     #[serde(default)]
     pub two_sample: Option<Goodness>,
-    /// MMD² between rows and draws, of a Gaussian kernel as wide as their median distance.
+    /// MMD² between rows and draws, of a Gaussian kernel as wide as their root-mean-square distance.
     #[serde(default)]
     pub mmd: Option<Estimate>,
 }
