@@ -4,25 +4,30 @@ use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
 use clap::Args;
-use minvel::fit::{Evaluation, LEAST_TESTED};
+use minvel::density::Goodness;
+use minvel::fit::{Coverage, Evaluation, Fitness, LEAST_TESTED, Model};
+use minvel::manifold::Space;
 use minvel::train::Context;
 use minvel::{Error, file};
 use minvel_lab::catalogue::{locate, sha256};
-use minvel_lab::fitting::RunFolder;
-use minvel_lab::stream::Judging;
+use minvel_lab::fitting::{RunFolder, look};
+use minvel_lab::plot::Figure;
+use minvel_lab::plot::density::witness_figure;
+use minvel_lab::stream::{Judged, Judging};
 use minvel_lab::table::Input;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Score new rows under a fitted density and under baselines: a uniform density, a kernel density and a mixture.
 ///
-/// Also tests whether the rows could come from the model, by a kernel Stein test. Use rows that the model was not fitted
-/// to: scores of training rows are too optimistic. Files of any length are read in little memory; the Stein test takes 1000
-/// of the rows, chosen at random.
+/// Also tests whether the rows could come from the model, on scales from the nearest neighbours to the whole spread: by a kernel
+/// Stein test, and against draws of the model. Use rows that the model was not fitted to: scores of training rows are too
+/// optimistic. Files of any length are read in little memory; the tests take 1000 of the rows, chosen at random.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   minvel evaluate quakes new.csv            scores, differences and a test of fit
+  minvel evaluate quakes new.csv --figures misfit   also a map of where the rows do not follow the model
   minvel evaluate quakes new.csv --json     the same for scripts")]
 pub struct Arguments {
     /// Folder of the fit.
@@ -39,6 +44,9 @@ pub struct Arguments {
     /// Seconds between two writes of the journal.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
     save_every: f64,
+    /// Output folder of a map of the misfit: where there are more rows than the model says, and fewer (S2, T2 and R2).
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -58,6 +66,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         file::check_place(journal).map_err(Failure::Input)?;
         crate::stop::advise("interrupted; resume with the same command");
     }
+    let has_map = matches!(
+        model.manifold().spaces().as_deref(),
+        Some([Space::Sphere(2) | Space::Torus(2) | Space::Euclidean(2)])
+    );
+    if arguments.figures.is_some() && !has_map {
+        let what = format!(
+            "--figures: there is no map of the misfit on {}, only on S2, T2 and R2; remove the option",
+            model.manifold()
+        );
+        return Err(Failure::Input(Error::config(what)));
+    }
     let judging = Judging {
         model: &model,
         model_sha256: &sha256(&folder.model()).map_err(Failure::Input)?,
@@ -68,6 +87,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         save_every: Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX),
     };
     let judged = judging.perform(&context)?;
+    let written = match &arguments.figures {
+        Some(out) => draw(&folder, &model, &judged, out, &context)?,
+        None => vec![],
+    };
     bars.finish();
     judged.doubts.iter().for_each(|doubt| note!("warning: {doubt}"));
     let evaluation = &judged.evaluation;
@@ -78,6 +101,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         all["distinct_rows"] = judged.distinct.count().into();
         all["distinct_rows_exact"] = judged.distinct.is_exact().into();
         all["leaked_share"] = model.kernels().stands_on_rows().then_some(judged.known).into();
+        all["below_uniform"] = serde_json::to_value(evaluation.below_uniform()).expect("an estimate is plain data");
+        all["volume"] = model.manifold().volume().into();
+        all["files"] = serde_json::to_value(&written).expect("paths are plain data");
         all["seconds"] = begun.elapsed().as_secs_f64().into();
         say!("{all}");
         return Ok(());
@@ -89,23 +115,62 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     say!("{} rows ({about}{} distinct), {known}", judged.rows, judged.distinct.count());
     crate::out::put(format_args!("\n{}", scores("NLL (nats, lower is better)", evaluation)));
-    say!("\nlog Z {}; {}", model.log_z().value, stein(evaluation));
+    say!("\nlog Z {}; {}", model.log_z().value, tests(evaluation));
+    crate::out::put(format_args!("{}", details(evaluation, &model)));
+    written.iter().for_each(|path| say!("Written: {}", path.display()));
     Ok(())
 }
 
-/// The outcome of the Stein test, in words.
-pub fn stein(evaluation: &Evaluation) -> String {
-    let fitness = evaluation.goodness;
-    match fitness.p_value.is_nan() {
-        true => format!("no Stein test: {} rows, at least {LEAST_TESTED} needed", evaluation.test_rows),
-        false => {
-            let all = match evaluation.test_rows {
-                rows if rows > fitness.points => format!(" of {rows}"),
-                _ => String::new(),
-            };
-            format!("Stein test on {}{all} rows: p = {:.3}", fitness.points, fitness.p_value)
+/// Writes the map of the misfit; tells the files.
+fn draw(
+    folder: &RunFolder,
+    model: &Model,
+    judged: &Judged,
+    out: &Path,
+    context: &Context,
+) -> Result<Vec<PathBuf>, Failure> {
+    let Some(witness) = &judged.witness else { return Ok(vec![]) };
+    let look = look(&folder.read_summary().map_err(Failure::Input)?.data);
+    let at = |points: &[f64]| witness.at(&model.standardised(points), context);
+    let figure = witness_figure(&**model.manifold(), &judged.tested, at, &look).map_err(Failure::of_work)?;
+    file::create_folder(out).map_err(Failure::Work)?;
+    let write = |figure: Figure| figure.write(out).map_err(Failure::Work);
+    Ok(figure.map(write).transpose()?.into_iter().flatten().collect())
+}
+
+/// The rest of what is known about the rows, a line each.
+fn details(evaluation: &Evaluation, model: &Model) -> String {
+    let manifold = model.manifold();
+    let mut out = match (evaluation.below_uniform(), manifold.volume()) {
+        (Some(nats), Some(volume)) => {
+            format!("{nats} nats below the uniform density 1/{volume:.4} of {manifold} (volume in radians)\n")
         }
+        _ => format!("no uniform density: the volume of {manifold} is infinite; densities are per unit of the data\n"),
+    };
+    if let Some(mmd) = evaluation.goodness.mmd {
+        out += &format!("MMD² of rows and draws {mmd} (Gaussian kernel as wide as their root-mean-square distance)\n");
     }
+    if !evaluation.coverage.is_empty() {
+        let part = |c: &Coverage| {
+            format!("{:.1} ± {:.1} % (should be {})", 100.0 * c.share.mean, 100.0 * c.share.std_error, 100.0 * c.mass)
+        };
+        let parts: Vec<String> = evaluation.coverage.iter().map(part).collect();
+        out += &format!("rows in the regions of highest density: {}\n", parts.join(", "));
+    }
+    out
+}
+
+/// The outcome of the tests of fit, in words.
+pub fn tests(evaluation: &Evaluation) -> String {
+    let Fitness { p_value, points, stein, two_sample, .. } = &evaluation.goodness;
+    if p_value.is_nan() {
+        return format!("no test of fit: {} rows, at least {LEAST_TESTED} needed", evaluation.test_rows);
+    }
+    let all = if evaluation.test_rows > *points { format!(" of {}", evaluation.test_rows) } else { String::new() };
+    let part = |name: &str, test: &Option<Goodness>| test.as_ref().map(|test| format!("{name} {:.3}", test.p_value));
+    let parts: Vec<String> = [part("Stein", stein), part("against draws", two_sample)].into_iter().flatten().collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    format!("test of fit on {points}{all} rows: p = {p_value:.3}{parts}")
 }
 
 /// Scores of the model and of the baselines, a line each.

@@ -300,7 +300,7 @@ fn text(summary: &FitSummary, folder: &RunFolder) -> String {
     );
     let title = format!("{} (nats)", summary.procedure.score());
     out += &format!("\n{}", crate::evaluate::scores(&title, &summary.evaluation));
-    out += &format!("\nlog Z {}; {}\n", summary.log_z, crate::evaluate::stein(&summary.evaluation));
+    out += &format!("\nlog Z {}; {}\n", summary.log_z, crate::evaluate::tests(&summary.evaluation));
     for warning in &summary.warnings {
         out += &format!("warning: {warning}\n");
     }

@@ -5,6 +5,7 @@ use crate::progress::Bars;
 use crate::source::Source;
 use crate::target::{Resumption, Target};
 use clap::Args;
+use minvel::Error;
 use minvel::fit::Levels;
 use minvel::train::Context;
 use minvel_lab::catalogue::{locate, sha256};
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 Examples:
   minvel score quakes places.csv --out scored.csv           all columns, log_density and energy
   minvel score quakes places.csv --level --out scored.csv   also highest-density levels
+  minvel score quakes places.csv --outliers --out scored.csv   p-values, and flags with 10 % false ones at most
   minvel score quakes orte.csv --columns Breite,Länge --out scored.csv    other column names
   minvel score quakes all.parquet --out scored.parquet --resume   continue after an interruption
   zcat new.csv.gz | minvel score quakes - --out -           in a pipe")]
@@ -45,6 +47,14 @@ pub struct Arguments {
     /// tails; rows with a level above 0.9 are outside the 90 % region), estimated from 10 000 samples of the model.
     #[arg(long)]
     level: bool,
+    /// Add the columns `p_value` and `outlier`. The p-value is the share of rows unseen by the model that are at most as likely
+    /// (conformal: below 0.05 for 5 % of the rows that are none); outlier is 1 for rows that Benjamini and Hochberg's rule
+    /// flags. The file is read twice.
+    #[arg(long)]
+    outliers: bool,
+    /// Mean share of false ones among the rows flagged as outliers, at most.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, requires = "outliers")]
+    false_discovery: f64,
     #[command(flatten)]
     resumption: Resumption,
     /// Print one JSON object instead of text.
@@ -58,6 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let context = Context::watched(&bars, crate::stop::on_signal());
     let out = &arguments.target.out;
     arguments.target.check(arguments.json).map_err(Failure::Input)?;
+    if !(arguments.false_discovery > 0.0 && arguments.false_discovery < 1.0) {
+        return Err(Failure::Input(Error::config("--false-discovery: expected a share above 0 and below 1, as 0.1")));
+    }
     let folder = RunFolder(arguments.folder.clone());
     let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
     let input = locate(&arguments.data).map_err(Failure::Input)?;
@@ -68,6 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         input: &input,
         options: &arguments.source.options(),
         level: arguments.level,
+        outliers: arguments.outliers.then_some(arguments.false_discovery),
         out,
         resume: arguments.resumption.resume,
         save_every: arguments.resumption.save_every(),
@@ -76,10 +90,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let scored = scoring.perform(&context)?;
     bars.finish();
     scored.doubts.iter().for_each(|doubt| note!("warning: {doubt}"));
-    let Scored { rows, missing, log_density, resumed, .. } = scored;
+    let Scored { rows, missing, log_density, resumed, flagged, .. } = scored;
     if arguments.json {
         let all = serde_json::json!({
             "rows": rows, "missing": missing, "log_density": log_density, "log_z": model.log_z().value, "out": out,
+            "outliers": flagged,
         });
         say!("{all}");
         return Ok(());
@@ -93,6 +108,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if arguments.level {
         text += &format!("; levels from {} samples of the model", Levels::DRAWS);
+    }
+    if let Some(flagged) = flagged {
+        let (share, among) = (arguments.false_discovery, model.reference().map_or(0, |r| r.log_densities().len()));
+        text += &format!(
+            "; {flagged} outliers, at most {share} of them false on average (p-values among {among} unseen rows)"
+        );
     }
     arguments.target.say(&text);
     Ok(())

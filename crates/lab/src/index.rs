@@ -17,6 +17,7 @@ pub const LIST: &[Entry] = &[
     survey::recovery::ENTRY,
     survey::integrals::ENTRY,
     survey::small::ENTRY,
+    survey::power::ENTRY,
     paper::vae::ENTRY,
     paper::wae::ENTRY,
     paper::cifar::ENTRY,
@@ -32,7 +33,7 @@ pub const GROUPS: &[(&str, &str, &[&str])] = &[
     (
         "fit",
         "Results of `minvel fit` on public data and on known densities",
-        &["earth", "recovery", "integrals", "small"],
+        &["earth", "recovery", "integrals", "small", "power"],
     ),
 ];
 

@@ -3,6 +3,7 @@
 pub(crate) mod earth;
 pub(crate) mod integrals;
 mod laws;
+pub(crate) mod power;
 mod recipe;
 pub(crate) mod recovery;
 pub(crate) mod small;

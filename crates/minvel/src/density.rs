@@ -24,7 +24,10 @@ mod wrapped;
 
 pub use bump::Bump;
 pub use energy_density::EnergyDensity;
-pub use goodness::{Goodness, SteinKernel, SteinPoint, TestPlan, goodness_of_fit, stein_test};
+pub use goodness::{
+    Goodness, ScaleTest, SteinKernel, SteinPoint, TestPlan, TwoSample, Witness, goodness_of_fit, stein_test,
+    two_sample_test,
+};
 pub use kernel_density::{BandwidthSearch, KernelDensity, LeftOut, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};

@@ -145,7 +145,19 @@ fn evaluate(folder: &Folder) {
     let known = folder.json(&["evaluate", "run", "quakes.csv"]);
     assert_eq!(known["leaked_share"].as_f64(), Some(0.8));
     let text = folder.good(&["evaluate", "run", "fresh.csv"]);
-    assert!(text.contains("minvel − baseline") && text.contains("Stein test"), "{text}");
+    assert!(text.contains("minvel − baseline") && text.contains("test of fit on 120 rows"), "{text}");
+    for part in ["nats below the uniform density 1/12.57", "MMD²", "regions of highest density", "should be 95"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let figures = folder.json(&["evaluate", "run", "fresh.csv", "--figures", "misfit"]);
+    assert_eq!(figures["coverage"].as_array().unwrap().len(), 3);
+    assert!(figures["below_uniform"]["mean"].is_number() && figures["volume"].as_f64().unwrap() > 12.5, "{figures}");
+    assert_eq!(folder.list("misfit"), ["witness.png", "witness.svg"]);
+    let scored =
+        folder.json(&["score", "run", "fresh.csv", "--outliers", "--false-discovery", "0.2", "--out", "odd.csv"]);
+    let flags = column(&folder.path("odd.csv"), "outlier");
+    assert_eq!(scored["outliers"].as_u64().unwrap(), flags.iter().filter(|flag| **flag == 1.0).count() as u64);
+    assert!(column(&folder.path("odd.csv"), "p_value").iter().all(|p| *p > 0.0 && *p <= 1.0));
     // One row has a score, without an error.
     folder.file("one.csv", "latitude,longitude\n38,142\n");
     let one = folder.json(&["evaluate", "run", "one.csv"]);

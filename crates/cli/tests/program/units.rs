@@ -188,7 +188,7 @@ fn a_test_of_few_rows_is_none() {
         folder.file("few.csv", quakes(rows, 9));
         let text = folder.good(&["evaluate", "run", "few.csv"]);
         assert!(
-            text.contains(&format!("no Stein test: {rows} rows, at least 8 needed")) && !text.contains("NaN"),
+            text.contains(&format!("no test of fit: {rows} rows, at least 8 needed")) && !text.contains("NaN"),
             "{text}"
         );
         assert!(folder.json(&["evaluate", "run", "few.csv"])["goodness"]["p_value"].is_null());

@@ -220,7 +220,7 @@ fn warnings(leaked: f64, evaluation: &Evaluation, model: &Model) -> Vec<String> 
     }
     if evaluation.goodness.p_value < 0.01 {
         all.push(format!(
-            "The kernel Stein test finds that the test rows do not come from the model exactly (p = {:.3}); with many rows \
+            "The tests of fit find that the held-out rows do not come from the model exactly (p = {:.3}); with many rows \
              small errors suffice for that.",
             evaluation.goodness.p_value
         ));

@@ -9,7 +9,7 @@ use crate::table::{Coordinates, Factor, Layout, Units, is_numbered};
 use minvel::Error;
 use minvel::density::Kind;
 use minvel::estimate::Estimate;
-use minvel::fit::{Baseline, Model};
+use minvel::fit::{Baseline, Coverage, Model};
 use minvel::manifold::Space;
 use minvel::train::Context;
 
@@ -159,8 +159,21 @@ pub(super) fn report(summary: &FitSummary, config: serde_json::Value, quick: boo
         rows.push(row(&format!("minvel minus {}, paired", b.name), b.difference, "nats"));
     }
     rows.push(row("log Z", summary.log_z, "nats"));
-    if evaluation.goodness.p_value.is_finite() {
-        rows.push(plain("p-value of the kernel Stein test", evaluation.goodness.p_value));
+    rows.extend(evaluation.below_uniform().map(|nats| row("nats below the uniform density", nats, "nats")));
+    let fitness = &evaluation.goodness;
+    if fitness.p_value.is_finite() {
+        rows.push(plain("p-value of the tests of fit", fitness.p_value));
+        let parts = [
+            ("kernel Stein test on all scales", &fitness.stein),
+            ("rows against draws on all scales", &fitness.two_sample),
+        ];
+        rows.extend(
+            parts.iter().filter_map(|(name, test)| Some(plain(&format!("p-value, {name}"), test.as_ref()?.p_value))),
+        );
+        rows.extend(fitness.mmd.map(|mmd| Row::new("MMD² between rows and draws", mmd, 1)));
+    }
+    for Coverage { mass, share } in &evaluation.coverage {
+        rows.push(Row::new(&format!("share of rows in the region that should hold {} %", 100.0 * mass), *share, 1));
     }
     rows.extend([
         plain("rows", summary.rows as f64),

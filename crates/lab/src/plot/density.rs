@@ -10,6 +10,9 @@
 mod axial;
 mod coordinates;
 mod ranges;
+mod witness;
+
+pub use witness::witness_figure;
 
 use super::{
     Axis, Bearings, Bins, Cloud, Dash, Disk, Field, Group, Heat, Histogram, Map, Maps, Mark, Matrix, Plot, PolarCurve,
@@ -141,14 +144,7 @@ impl Shown<'_> {
     }
 
     fn axes(&self) -> Vec<Axis> {
-        let mut axes = self.coordinates.axes();
-        if self.look.names.len() == axes.len() {
-            for (axis, name) in axes.iter_mut().zip(&self.look.names).filter(|(_, name)| !name.is_empty()) {
-                let unit = if axis.label.ends_with("(°)") && !name.contains('°') { " (°)" } else { "" };
-                axis.label = format!("{name}{unit}");
-            }
-        }
-        axes
+        axes(&self.coordinates, self.look)
     }
 
     /// Most data that are shown as dots.
@@ -404,6 +400,18 @@ impl Shown<'_> {
         );
         Figure::new("pairs", &caption, Plot::Matrix(Matrix { title: self.title(), axes, groups, bins }))
     }
+}
+
+/// Axes of the coordinates, with the names that they have.
+fn axes(coordinates: &Coordinates, look: &FigureStyle) -> Vec<Axis> {
+    let mut axes = coordinates.axes();
+    if look.names.len() == axes.len() {
+        for (axis, name) in axes.iter_mut().zip(&look.names).filter(|(_, name)| !name.is_empty()) {
+            let unit = if axis.label.ends_with("(°)") && !name.contains('°') { " (°)" } else { "" };
+            axis.label = format!("{name}{unit}");
+        }
+    }
+    axes
 }
 
 /// What contours enclose.

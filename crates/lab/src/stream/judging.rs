@@ -2,6 +2,7 @@
 
 use super::{Broken, Pace, pipeline};
 use crate::table::{Coordinates, Fingerprint, Input, Missing, PointBlocks, Seen, TableOptions};
+use minvel::density::Witness;
 use minvel::fit::{Evaluation, Model, RunningEvaluation, RunningSums};
 use minvel::stream::subseed;
 use minvel::train::Context;
@@ -43,6 +44,10 @@ pub struct Judged {
     pub known: f64,
     /// What is doubtful about the file.
     pub doubts: Vec<String>,
+    /// The rows that were tested, in the units of the data.
+    pub tested: Vec<f64>,
+    /// Where they are too many or too few, at points in standard units; none of a few rows.
+    pub witness: Option<Witness>,
 }
 
 /// Where it stands between two blocks.
@@ -106,7 +111,8 @@ impl Judging<'_> {
             file::remove(journal).map_err(Broken::Work)?;
         }
         let known = state.sums.known as f64 / state.sums.rows.max(1) as f64;
-        Ok(Judged { evaluation, rows: state.sums.rows, distinct: state.distinct, known, doubts })
+        let (tested, witness) = (state.sums.tested(), running.witness(&state.sums, &evaluation));
+        Ok(Judged { evaluation, rows: state.sums.rows, distinct: state.distinct, known, doubts, tested, witness })
     }
 
     /// What the journal says, if there is one.

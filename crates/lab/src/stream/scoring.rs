@@ -6,7 +6,7 @@ use crate::table::{
 };
 use minvel::Error;
 use minvel::estimate::{Estimate, Moments};
-use minvel::fit::{Levels, Model};
+use minvel::fit::{Levels, Model, NO_REFERENCE, Reference};
 use minvel::train::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -27,6 +27,8 @@ pub struct Scoring<'a> {
     pub options: &'a TableOptions,
     /// Whether to add highest-density levels.
     pub level: bool,
+    /// Whether to add p-values of outliers and flags, with at most this share of false ones on average.
+    pub outliers: Option<f64>,
     /// Where the table with its scores is written.
     pub out: &'a Path,
     /// Whether to go on where an interruption left off.
@@ -48,6 +50,8 @@ pub struct Scored {
     pub doubts: Vec<String>,
     /// Rows that were scored before an interruption.
     pub resumed: u64,
+    /// Rows flagged as outliers, where that was asked for.
+    pub flagged: Option<u64>,
 }
 
 /// Where it stands between two blocks.
@@ -55,16 +59,22 @@ pub struct Scored {
 struct State {
     seen: Seen,
     log_density: Moments,
+    /// Rows of lower rank than this are outliers,
+    flagged_below: usize,
+    /// so many up to now.
+    flagged: u64,
 }
 
-/// The columns that are added.
-const NAMES: [&str; 3] = ["log_density", "energy", "level"];
+/// The columns that may be added.
+const NAMES: [&str; 5] = ["log_density", "energy", "level", "p_value", "outlier"];
 
 /// The seed of levels is that of the fit and this: other seeds near it are taken.
 const LEVEL_SEED: u64 = 4;
 
 impl Scoring<'_> {
-    /// Writes the file again with the columns `log_density`, `energy` and, if asked for, `level`.
+    /// Writes the file again with the columns `log_density`, `energy` and, if asked for, `level`, `p_value` and `outlier`.
+    ///
+    /// Flags need the p-values of all rows: the file is read and scored once before, for counts of them.
     pub fn perform(&self, context: &Context) -> Result<Scored, Broken> {
         let fingerprint = self.input.fingerprint().map_err(Broken::Input)?;
         let open = || PointBlocks::open(self.input, self.coordinates, self.options, Missing::Skipped);
@@ -75,7 +85,10 @@ impl Scoring<'_> {
         if resumed > 0 {
             points.resume(state.seen.clone()).map_err(Broken::Input)?;
         }
-        let model = self.model;
+        let (model, reference) = (self.model, self.reference().map_err(Broken::Input)?);
+        if let (Some((reference, level)), 0) = (reference, resumed) {
+            state.flagged_below = self.flagged_below(reference, level, context)?;
+        }
         let levels = || Levels::of(model, model.settings().seed + LEVEL_SEED, context);
         let levels = match self.level {
             true => Some(context.stage("levels", Levels::DRAWS, "draws", levels).map_err(Broken::Work)?),
@@ -84,19 +97,21 @@ impl Scoring<'_> {
         let extent = points.blocks.extent();
         let outcome = context.stage("scoring", Pace::total(extent), "rows", || {
             let (pace, quiet) = (Pace::new(context, extent, state.seen.position), context.quiet());
-            let (mut log_density, mut last) = (state.log_density, state.clone());
+            let (mut sums, mut last) = (state.clone(), state.clone());
             let ended = pipeline(
                 || points.next_block().map_err(Broken::Input),
                 |block| {
                     let energy = model.energy(&block.points, &quiet).map_err(Broken::Work)?;
                     let logs = model.log_density_of_energy(&energy);
-                    log_density.extend(logs.iter().copied());
+                    sums.log_density.extend(logs.iter().copied());
+                    let (p_values, flags) = sums.outliers(reference.map(|(reference, _)| reference), &logs);
                     let at = levels.as_ref().map(|levels| logs.iter().map(|l| levels.at(*l)).collect::<Vec<f64>>());
-                    let new = [Some(logs), Some(energy), at].into_iter().zip(NAMES);
+                    let new = [Some(logs), Some(energy), at, p_values, flags].into_iter().zip(NAMES);
                     let more: Vec<Column> =
                         new.filter_map(|(values, name)| Some(block.column(name, values?))).collect();
                     pace.tell(block.seen.position);
-                    Ok((block.table, more, State { seen: block.seen, log_density }))
+                    sums.seen = block.seen;
+                    Ok((block.table, more, sums.clone()))
                 },
                 |(table, more, state)| {
                     output.write(&table, &more, &state).map_err(Broken::Work)?;
@@ -114,7 +129,8 @@ impl Scoring<'_> {
                 output.finish().map_err(Broken::Work)?;
                 let Seen { rows, points, .. } = state.seen;
                 let log_density = state.log_density.mean();
-                Ok(Scored { rows, missing: rows - points, log_density, doubts, resumed })
+                let flagged = self.outliers.map(|_| state.flagged);
+                Ok(Scored { rows, missing: rows - points, log_density, doubts, resumed, flagged })
             }
             Err(Broken::Work(Error::Interrupted)) => {
                 output.keep(&state).map_err(Broken::Work)?;
@@ -122,6 +138,47 @@ impl Scoring<'_> {
             }
             Err(why) => Err(why),
         }
+    }
+
+    /// What p-values refer to, and the level of flags, where they are asked for.
+    fn reference(&self) -> Result<Option<(&Reference, f64)>, Error> {
+        let Some(level) = self.outliers else { return Ok(None) };
+        if *self.input == Input::Standard {
+            return Err(Error::config(
+                "flags of outliers need a file: they depend on the p-values of all rows, and standard input cannot be read twice",
+            ));
+        }
+        Ok(Some((self.model.reference().ok_or_else(|| Error::config(NO_REFERENCE))?, level)))
+    }
+
+    /// The rank below which rows are outliers, from the p-values of all rows.
+    fn flagged_below(&self, reference: &Reference, level: f64, context: &Context) -> Result<usize, Broken> {
+        let mut points = PointBlocks::open(self.input, self.coordinates, self.options, Missing::Skipped)
+            .map_err(Broken::Input)?
+            .points_only();
+        let (extent, mut counts) = (points.blocks.extent(), reference.counts());
+        let outcome = context.stage("p-values", Pace::total(extent), "rows", || {
+            let (pace, quiet) = (Pace::new(context, extent, points.seen().position), context.quiet());
+            let ended = pipeline(
+                || points.next_block().map_err(Broken::Input),
+                |block| {
+                    let logs = self.model.log_density(&block.points, &quiet).map_err(Broken::Work)?;
+                    logs.iter().for_each(|log| counts.add(*log));
+                    pace.tell(block.seen.position);
+                    Ok(())
+                },
+                |()| Ok(()),
+            );
+            Ok(ended)
+        });
+        outcome.map_err(Broken::Work).and_then(|ended| ended)?;
+        Ok(counts.flagged_below(level))
+    }
+
+    /// The names of the columns that are added.
+    fn names(&self) -> Vec<&'static str> {
+        let wanted = [true, true, self.level, self.outliers.is_some(), self.outliers.is_some()];
+        NAMES.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(name, _)| name).collect()
     }
 
     /// The output of an interrupted run, or a new one.
@@ -138,7 +195,7 @@ impl Scoring<'_> {
             return Ok((output.saved_every(self.save_every), state));
         }
         Output::forget(self.out);
-        let names = if self.level { &NAMES[..] } else { &NAMES[..2] };
+        let names = self.names();
         // text takes whatever comes
         let kinds = match is_text(self.out) {
             true => vec![CellKind::Text; points.blocks.head().columns.len()],
@@ -148,11 +205,11 @@ impl Scoring<'_> {
             }
         };
         let kinds = kinds.into_iter().chain(vec![CellKind::Number; names.len()]);
-        let columns = appended_names(points.blocks.head(), names).into_iter().zip(kinds).collect();
+        let columns = appended_names(points.blocks.head(), &names).into_iter().zip(kinds).collect();
         let output = Output::create(self.out, columns, purpose.as_ref()).map_err(Broken::Work)?;
         Ok((
             output.saved_every(self.save_every),
-            State { seen: points.seen().clone(), log_density: Moments::default() },
+            State { seen: points.seen().clone(), log_density: Moments::default(), flagged_below: 0, flagged: 0 },
         ))
     }
 
@@ -168,7 +225,19 @@ impl Scoring<'_> {
             "header": self.options.header,
             "array": self.options.array,
             "level": self.level,
+            "outliers": self.outliers,
         })
+    }
+}
+
+impl State {
+    /// p-values and flags of rows, which are counted.
+    fn outliers(&mut self, reference: Option<&Reference>, logs: &[f64]) -> (Option<Vec<f64>>, Option<Vec<f64>>) {
+        let Some(reference) = reference else { return (None, None) };
+        let flags: Vec<f64> =
+            logs.iter().map(|log| f64::from(u8::from(reference.rank(*log) < self.flagged_below))).collect();
+        self.flagged += flags.iter().filter(|flag| **flag > 0.0).count() as u64;
+        (Some(logs.iter().map(|log| reference.p_value(*log)).collect()), Some(flags))
     }
 }
 

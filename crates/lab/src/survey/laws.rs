@@ -9,6 +9,7 @@ use minvel::{Error, Manifold, manifold};
 use minvel_engine::random::{Key, Stream};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A manifold and its name.
@@ -53,7 +54,11 @@ pub(super) struct Part {
 /// A mixture of bumps.
 pub(super) struct Law {
     pub name: &'static str,
-    parts: &'static [Part],
+    parts: Cow<'static, [Part]>,
+}
+
+const fn law(name: &'static str, parts: &'static [Part]) -> Law {
+    Law { name, parts: Cow::Borrowed(parts) }
 }
 
 const fn part(share: f64, kappa: f64, distance: f64) -> Part {
@@ -61,15 +66,15 @@ const fn part(share: f64, kappa: f64, distance: f64) -> Part {
 }
 
 /// One that is nearly uniform, two of one mode, three of several, one of a peak on a background, and a rough one.
-pub(super) const LAWS: [Law; 8] = [
-    Law { name: "wide", parts: &[part(1.0, 0.5, 0.0)] },
-    Law { name: "one bump", parts: &[part(1.0, 4.0, 0.5)] },
-    Law { name: "narrow", parts: &[part(1.0, 60.0, -1.0)] },
-    Law { name: "two opposite", parts: &[part(0.5, 8.0, -1.5), part(0.5, 8.0, 1.6)] },
-    Law { name: "uneven pair", parts: &[part(0.8, 20.0, 0.0), part(0.2, 5.0, 2.0)] },
-    Law { name: "peak and background", parts: &[part(0.3, 0.3, 0.0), part(0.7, 80.0, 1.0)] },
-    Law { name: "three", parts: &[part(0.4, 30.0, -2.0), part(0.35, 12.0, 0.2), part(0.25, 60.0, 1.8)] },
-    Law { name: "rough", parts: &ROUGH },
+pub(super) static LAWS: [Law; 8] = [
+    law("wide", &[part(1.0, 0.5, 0.0)]),
+    law("one bump", &[part(1.0, 4.0, 0.5)]),
+    law("narrow", &[part(1.0, 60.0, -1.0)]),
+    law("two opposite", &[part(0.5, 8.0, -1.5), part(0.5, 8.0, 1.6)]),
+    law("uneven pair", &[part(0.8, 20.0, 0.0), part(0.2, 5.0, 2.0)]),
+    law("peak and background", &[part(0.3, 0.3, 0.0), part(0.7, 80.0, 1.0)]),
+    law("three", &[part(0.4, 30.0, -2.0), part(0.35, 12.0, 0.2), part(0.25, 60.0, 1.8)]),
+    law("rough", &ROUGH),
 ];
 
 const ROUGH: [Part; 9] = [
@@ -90,6 +95,18 @@ fn are_known_on(manifold: &dyn Manifold) -> bool {
 }
 
 impl Law {
+    /// The same with the first bump's mass times a factor (against the others), and all widths times another.
+    pub fn distorted(&self, mass: f64, width: f64) -> Law {
+        let mut parts = self.parts.to_vec();
+        parts[0].share *= mass;
+        let total: f64 = parts.iter().map(|part| part.share).sum();
+        for part in &mut parts {
+            part.share /= total;
+            part.kappa /= width * width;
+        }
+        Law { name: self.name, parts: Cow::Owned(parts) }
+    }
+
     /// Rows of data set k, and fresh points beside them.
     pub fn sets(&self, (name, manifold): &Place, [rows, fresh]: [usize; 2], (seed, k): (u64, usize)) -> [Vec<f64>; 2] {
         let points = |count: usize, what: &str| {

@@ -72,6 +72,18 @@ fn few_rows_of_known_laws_score_as_a_kernel_density_does_or_better() {
 }
 
 #[test]
+fn tests_of_fit_notice_a_missing_half_and_leave_good_models_alone() {
+    let changes = [FIT, "seeds=2", "level=6", "fitted=300", r#"manifolds=["torus:2"]"#, r#"laws=["two opposite"]"#];
+    let findings = run("power", "power", &config("power", &changes), 0);
+    let share = |what: &str, by: &str| row(&findings, &format!("{what} by {by}")).value;
+    let half = "torus:2, two opposite, the northern (upper) half only: rejected at 1 %";
+    assert_eq!(share(half, "both tests"), 1.0);
+    // Six tables of the model's own draws: three rejections at 5 % have probability 0.002.
+    assert!(share("all draws of the models: rejected at 5 %", "both tests") < 0.5);
+    assert_eq!(findings.rows.iter().filter(|row| row.claim.is_some()).count(), 6);
+}
+
+#[test]
 fn improper_settings_are_refused_by_name() {
     let cases = [
         ("recovery", "manifolds=['so3']", "so3"),
@@ -87,6 +99,9 @@ fn improper_settings_are_refused_by_name() {
         ("integrals", "rows=[3]", "rows"),
         ("small", "manifolds=['torus:3']", "torus:3"),
         ("small", "rows=[20, 500]", "rows"),
+        ("power", "manifolds=['sphere:1']", "sphere:1"),
+        ("power", "laws=['four']", "four"),
+        ("power", "resamples=99", "resamples"),
         ("earth", "sets=['moon']", "moon"),
         ("earth", "sets=[]", "sets"),
         ("earth", "seeds=0", "seeds"),

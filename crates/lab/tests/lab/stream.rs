@@ -74,6 +74,7 @@ fn scoring<'a>(model: &'a Model, form: &'a Coordinates, input: &'a Input, out: &
         input,
         options: &TableOptions { delimiter: None, header: None, array: None },
         level: false,
+        outliers: None,
         out,
         resume: false,
         save_every: Duration::ZERO,
@@ -211,8 +212,49 @@ fn an_evaluation_by_blocks_is_that_of_all_rows() {
         assert!(close(a.nll.mean, b.nll.mean) && close(a.difference.std_error, b.difference.std_error), "{a:?} {b:?}");
     }
     assert_eq!(judged.evaluation.goodness, expected.goodness, "the same rows are tested");
+    assert_eq!(judged.evaluation.coverage, expected.coverage);
+    assert!(judged.witness.is_some());
     assert_eq!((judged.rows as usize, judged.distinct.count() as usize), (count, data.distinct_rows()));
     assert!(judged.distinct.is_exact());
+}
+
+/// Flags need two passes: they are those of the whole, also after interruptions in the second, and a pipe is refused.
+#[test]
+fn outliers_by_blocks_are_those_of_all_rows() {
+    let scratch = Scratch::new("stream-outliers");
+    let (model, form) = (model(), coordinates());
+    rows(&scratch.path("in.parquet"), ROWS + 500);
+    let input = Input::File(scratch.path("in.parquet"));
+    let (out, parts) = (scratch.path("out.parquet"), scratch.path("parts.parquet"));
+    let level = 0.9;
+    let scoring = |out| Scoring { outliers: Some(level), resume: true, ..scoring(&model, &form, &input, out) };
+    let scored = scoring(&out).perform(&Context::bare()).unwrap();
+    let after = read(&out);
+    assert_eq!(
+        after.columns.iter().skip(2).map(|c| c.name.as_str()).collect::<Vec<_>>(),
+        ["log_density", "energy", "p_value", "outlier"]
+    );
+    let reference = model.reference().unwrap();
+    let mut counts = reference.counts();
+    let complete: Vec<usize> = (0..after.rows()).filter(|row| after.columns[2].values[*row].is_finite()).collect();
+    complete.iter().for_each(|row| counts.add(after.columns[2].values[*row]));
+    let below = counts.flagged_below(level);
+    for &row in &complete {
+        let log = after.columns[2].values[row];
+        assert_eq!(after.columns[4].values[row], reference.p_value(log));
+        assert_eq!(after.columns[5].values[row], f64::from(u8::from(reference.rank(log) < below)));
+    }
+    let flagged = complete.iter().filter(|row| after.columns[5].values[**row] == 1.0).count();
+    assert!(scored.flagged == Some(flagged as u64) && flagged > 0 && flagged < complete.len(), "{flagged} flagged");
+    assert!(after.columns[4].values[7].is_nan() && after.columns[5].values[7].is_nan());
+    let stop = Stop::default();
+    let watch = Impatient { stop: stop.clone(), at: AtomicU64::new(ROWS as u64) };
+    assert!(matches!(scoring(&parts).perform(&Context::watched(&watch, stop)), Err(Broken::Work(Error::Interrupted))));
+    scoring(&parts).perform(&Context::bare()).unwrap();
+    assert!(std::fs::read(&out).unwrap() == std::fs::read(&parts).unwrap());
+    let pipe = Scoring { input: &Input::Standard, ..scoring(&out) };
+    let Err(Broken::Input(why)) = pipe.perform(&Context::bare()) else { panic!("a pipe cannot be read twice") };
+    assert!(why.to_string().contains("read twice"), "{why}");
 }
 
 #[test]

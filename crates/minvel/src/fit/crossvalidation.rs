@@ -7,13 +7,17 @@
 //! **Error.** The score is that of models of a few rows less than the one that is kept.
 //! **Checked by** tests/densities/few.rs.
 
-use super::evaluation::{Baseline, COMPARED, Evaluation, Fitness};
+use super::evaluation::{Baseline, COMPARED, Evaluation};
 use super::few::SIGMAS;
+use super::fitness::{Coverage, Draws, Fitness, inside};
 use super::model::{History, Model};
+use super::outliers::Reference;
 use super::procedure::{Procedure, Record, Trial};
 use super::settings::{FitSettings, Goal};
+use crate::density::TestPlan;
 use crate::estimate::Estimate;
 use crate::fit::{Split, folds, leaked_share};
+use crate::stream::subseed;
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use minvel_engine::State;
@@ -23,6 +27,8 @@ use std::sync::Arc;
 const ONCE: usize = 1000;
 /// Folds that are enough to give a correction up.
 const SCREENED: usize = 2;
+/// Draws of the model of a fold, at least: those of ten folds are as many as levels have elsewhere.
+const DRAWS: usize = 1000;
 
 /// What is left out together, and what was said about it.
 #[derive(Clone)]
@@ -34,8 +40,11 @@ struct Fold {
     kernels: Vec<f64>,
     /// and of each baseline.
     baselines: Vec<Vec<f64>>,
-    /// grad log p, per unit of the data.
+    /// grad log p, per unit of the data,
     scores: Vec<f64>,
+    /// as many draws of the model, and the levels of the rows; none of further repeats.
+    draws: Vec<f64>,
+    levels: Vec<f64>,
     /// Error of log Z.
     error: f64,
     /// Share of the rows that repeat one of the others.
@@ -47,7 +56,13 @@ impl Fold {
     fn lists(&self) -> State<f64> {
         let names: Vec<String> = (0..self.baselines.len()).map(|k| format!("baseline-{k}")).collect();
         let baselines = names.iter().map(String::as_str).zip(self.baselines.iter().map(Vec::as_slice));
-        let own = [("own", &self.own), ("kernels", &self.kernels), ("scores", &self.scores)];
+        let own = [
+            ("own", &self.own),
+            ("kernels", &self.kernels),
+            ("scores", &self.scores),
+            ("draws", &self.draws),
+            ("levels", &self.levels),
+        ];
         lists(own.map(|(name, values)| (name, values.as_slice())).into_iter().chain(baselines))
     }
 }
@@ -96,6 +111,7 @@ pub(super) fn learn(
         }
     }
     let evaluation = this.evaluation(&all, &model, count)?;
+    model.reference = Reference::new(all[..count].iter().flat_map(|fold| fold.own.iter().copied()).collect());
     Ok((model, Record { history, evaluation, procedure, leaked_share: leaked }))
 }
 
@@ -116,11 +132,13 @@ impl CrossValidation<'_> {
         let inputs = Fingerprint::new().and(self.points).and(&numbers);
         let make =
             || self.fold(&rows, with_scores).map(|(fold, names)| (fold.lists(), (names, fold.error, fold.leaked)));
-        let (kept, (names, error, leaked)) = self.context.kept(&format!("held-out-{number}"), inputs, make)?;
+        let (kept, (names, error, leaked)) = self.context.kept(&format!("left-out-{number}"), inputs, make)?;
         let list = |name: &str| kept.get(name).unwrap_or_default().to_vec();
         let baselines = (0..names.len()).map(|k| list(&format!("baseline-{k}"))).collect();
         self.names = names;
-        Ok(Fold { rows, own: list("own"), kernels: list("kernels"), baselines, scores: list("scores"), error, leaked })
+        let [own, kernels, scores] = ["own", "kernels", "scores"].map(list);
+        let [draws, levels] = ["draws", "levels"].map(list);
+        Ok(Fold { rows, own, kernels, baselines, scores, draws, levels, error, leaked })
     }
 
     /// A fold, and name and method of each baseline.
@@ -193,30 +211,51 @@ impl CrossValidation<'_> {
             kernels_nll: nll(&|f| f.kernels.clone()),
             baselines: self.names.iter().enumerate().map(baseline).collect(),
             goodness: self.goodness(&all[..first], model)?,
+            coverage: coverage(&all[..first]),
         })
     }
 
-    /// The Stein test of all rows, each under the model that has not seen it.
+    /// The tests of all rows, each under the model that has not seen it, and against as many draws of that model.
     fn goodness(&self, folds: &[Fold], model: &Model) -> Result<Fitness, Error> {
         let rows: Vec<usize> = folds.iter().flat_map(|f| f.rows.clone()).collect();
         let scores: Vec<f64> = folds.iter().flat_map(|f| f.scores.clone()).collect();
         let (points, scores) = (model.standardised(&self.select(&rows)), model.standard.slopes(&scores));
-        Fitness::of_scores(model, &points, &scores, self.settings.seed, self.context)
+        let plan = TestPlan::seeded(self.settings.seed);
+        let draws: Vec<f64> = folds.iter().flat_map(|f| f.draws.clone()).collect();
+        Fitness::of_scores(model, &points, &scores, &model.standardised(&draws), &plan, self.context)
     }
 }
 
 /// What a model says about rows that it has not seen.
 fn judged(model: &Model, rows: Vec<usize>, test: &[f64], with_scores: bool, context: &Context) -> Result<Fold, Error> {
-    let scores = if with_scores { model.score(test, context)? } else { vec![] };
+    let own = model.log_density(test, context)?;
+    let (mut scores, mut draws, mut levels) = (vec![], vec![], vec![]);
+    if with_scores {
+        scores = model.score(test, context)?;
+        // Folds have draws of their own: their models are alike, and the same seed would give like draws.
+        let seed = subseed(model.settings().seed, 1 + rows.first().copied().unwrap_or(0) as u64);
+        let all = Draws::of(model, DRAWS.max(rows.len()), seed, context)?;
+        levels = own.iter().map(|l| all.levels.at(*l)).collect();
+        draws = all.points[..test.len()].to_vec();
+    }
     Ok(Fold {
         rows,
-        own: model.log_density(test, context)?,
+        own,
         kernels: model.log_anchor(test, context)?,
         baselines: vec![],
         scores,
+        draws,
+        levels,
         error: model.log_z().value.std_error,
         leaked: 0.0,
     })
+}
+
+/// The coverage of all rows, each by the regions of the model that has not seen it.
+fn coverage(folds: &[Fold]) -> Vec<Coverage> {
+    let rows = folds.iter().map(|f| f.rows.len() as u64).sum();
+    let draws = folds.iter().map(|f| DRAWS.max(f.rows.len())).sum();
+    Coverage::of(inside(folds.iter().flat_map(|f| f.levels.iter().copied())), rows, draws)
 }
 
 /// The mean over folds of `rows` rows, with the error of Nadeau and Bengio, or that of the mean over rows if that is larger.

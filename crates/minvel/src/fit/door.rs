@@ -239,6 +239,14 @@ impl Fitted {
         self.model.log_z().value
     }
 
+    /// Conformal p-values of points: how unusual they are among rows that the model has not seen ([`super::Reference`]).
+    ///
+    /// An error of a model that an earlier version saved: it keeps no such rows.
+    pub fn p_values(&self, points: &[f64]) -> Result<Vec<f64>, Error> {
+        let reference = self.model.reference().ok_or_else(|| Error::config(super::NO_REFERENCE))?;
+        Ok(self.log_density(points)?.into_iter().map(|log| reference.p_value(log)).collect())
+    }
+
     /// Writes the model to a file, wholly or not at all; `minvel score`, `sample` and `plot` read it too.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let manifold = self.model.manifold().to_string();

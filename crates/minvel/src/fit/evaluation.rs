@@ -9,10 +9,11 @@
 //! **Checked by** crates/lab/tests/lab/fit.rs.
 
 use super::Model;
+use super::fitness::{Coverage, Draws, Fitness, inside};
+use super::levels::Levels;
 use crate::Error;
 use crate::density::{
-    Bump, Density, Goodness, KernelDensity, Mixture, MixtureSearch, OneWidth, Search, TestPlan, Uniform,
-    WrappedMixture, stein_test,
+    Bump, Density, KernelDensity, Mixture, MixtureSearch, OneWidth, Search, TestPlan, Uniform, WrappedMixture,
 };
 use crate::estimate::Estimate;
 use crate::train::{Context, lists};
@@ -29,8 +30,11 @@ pub struct Evaluation {
     pub kernels_nll: Estimate,
     /// Densities to compare with.
     pub baselines: Vec<Baseline>,
-    /// Whether the rows may come from the model, by a kernel Stein test.
+    /// Whether the rows may come from the model, by a kernel Stein test and against its draws.
     pub goodness: Fitness,
+    /// Rows in the regions that should hold given shares of them; summaries of earlier versions have none.
+    #[serde(default)]
+    pub coverage: Vec<Coverage>,
 }
 
 /// A density to compare with.
@@ -44,22 +48,6 @@ pub struct Baseline {
     pub nll: Estimate,
     /// The model's less this one's, row by row.
     pub difference: Estimate,
-}
-
-/// The fewest rows that are tested: of fewer, the signs of the bootstrap allow no p-value below 0.01.
-pub const LEAST_TESTED: usize = 8;
-
-/// The outcome of the Stein test; NaN where there was none.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fitness {
-    /// KSD².
-    #[serde(with = "crate::estimate::number")]
-    pub statistic: f64,
-    /// Probability of a statistic at least as large under the model.
-    #[serde(with = "crate::estimate::number")]
-    pub p_value: f64,
-    /// Points that were used.
-    pub points: usize,
 }
 
 impl Evaluation {
@@ -80,51 +68,20 @@ impl Evaluation {
             let (method, difference) = (other.method().to_string(), Estimate::of(pairs) + error);
             baselines.push(Baseline { name, method, nll: nll(&logs), difference });
         }
+        let draws = Draws::of(model, Levels::DRAWS, seed, context)?;
         Ok(Evaluation {
             test_rows: rows,
             test_nll: nll(&own) + error,
             kernels_nll: nll(&anchor),
             baselines,
-            goodness: Fitness::of(model, points, seed, context)?,
+            goodness: Fitness::of(model, points, &draws.points, &TestPlan::seeded(seed), context)?,
+            coverage: Coverage::of(inside(own.iter().map(|l| draws.levels.at(*l))), rows as u64, Levels::DRAWS),
         })
     }
-}
 
-impl Fitness {
-    /// Of rows given as points in the units of the data; a few say nothing.
-    pub(super) fn of(model: &Model, points: &[f64], seed: u64, context: &Context) -> Result<Self, Error> {
-        let m = model.manifold().ambient();
-        if points.len() / m < LEAST_TESTED {
-            return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
-        }
-        let plan = TestPlan { seed, ..TestPlan::default() };
-        // Scores of the rows that the test chooses suffice.
-        let chosen: Vec<f64> =
-            plan.choose(points.len() / m).iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-        let (scores, standard) =
-            context.stage("scores", chosen.len() / m, "rows", || model.standard_scores(&chosen, context))?;
-        Self::of_scores(model, &standard, &scores, seed, context)
-    }
-
-    /// Of rows in standard units with these gradients of log p.
-    pub(super) fn of_scores(
-        model: &Model,
-        standard: &[f64],
-        scores: &[f64],
-        seed: u64,
-        context: &Context,
-    ) -> Result<Self, Error> {
-        let plan = TestPlan { seed, ..TestPlan::default() };
-        let rows = plan.choose(standard.len() / model.manifold().ambient()).len();
-        // Stein fields are known on products of model spaces.
-        if rows < LEAST_TESTED || model.manifold().spaces().is_none() {
-            return Ok(Fitness { statistic: f64::NAN, p_value: f64::NAN, points: 0 });
-        }
-        let Goodness { statistic, p_value, points, .. } =
-            context.stage("testing", rows + plan.resamples, "steps", || {
-                stein_test(&**model.manifold(), standard, scores, &plan, context)
-            })?;
-        Ok(Fitness { statistic, p_value, points })
+    /// By how many nats a row is better described than by the uniform law, where there is one.
+    pub fn below_uniform(&self) -> Option<Estimate> {
+        self.baselines.iter().find(|b| b.method == Compared::Uniform.method()).map(|b| -b.difference)
     }
 }
 

@@ -1,10 +1,11 @@
 //! A model in a file: `model.safetensors`, with everything that is needed to score and to sample.
 //!
 //! Lists of the kernels are tensors `kernels/…`; all variables of network r, those of its optimiser included, are
-//! `network-r/…`. The metadata hold manifold, coordinates of the data, settings, shares, log Z and the seed: random
+//! `network-r/…`; `reference` are log densities of rows that it has not seen, in order. The metadata hold manifold, coordinates of the data, settings, shares, log Z and the seed: random
 //! numbers are counted, not drawn from a state, so that seed and step are all there is to keep of them.
 
 use super::model::Model;
+use super::outliers::Reference;
 use super::partition::LogZ;
 use super::settings::FitSettings;
 use super::standard::Standard;
@@ -18,6 +19,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 const PURPOSE: &str = "a fitted density";
+/// The tensor of log densities of reference rows.
+const REFERENCE: &str = "reference";
 
 #[derive(Serialize, Deserialize)]
 struct Note {
@@ -59,6 +62,10 @@ impl Model {
                 let wide: Vec<f64> = values.iter().map(|&x| x.into()).collect();
                 state.set(&format!("network-{r}/{name}"), &wide, wide.len());
             }
+        }
+        if let Some(reference) = &self.reference {
+            let logs = reference.log_densities();
+            state.set(REFERENCE, logs, logs.len());
         }
         let note = Note {
             coordinates,
@@ -109,8 +116,10 @@ impl Model {
             }
             own
         });
+        let reference = file.state.get(REFERENCE).map(|logs| Reference::kept(logs).ok_or_else(broken)).transpose()?;
         let model = Model {
             networks: networks.collect(),
+            reference,
             manifold,
             settings: note.settings,
             standard: note.standard,

@@ -2,8 +2,8 @@
 //!
 //! **Statement.** level(x) = P(p(X) > p(x)) for X of the model; x lies in the smallest region that holds the share α of the
 //! mass if level(x) < α. For draws of the model itself levels are uniform on [0, 1].
-//! **Source.** hyndman1996 (regions of highest density from draws). **Error.** √(level(1 − level)/N) of N = [`Levels::DRAWS`]
-//! draws, at most 0.005. **Checked by** crates/lab/tests/lab/fit_use.rs.
+//! **Source.** hyndman1996 (regions of highest density from draws). **Error.** √(level(1 − level)/N) of N draws, at most 0.005
+//! for [`Levels::DRAWS`]. **Checked by** crates/lab/tests/lab/fit_use.rs.
 
 use super::Model;
 use crate::Error;
@@ -18,8 +18,12 @@ impl Levels {
 
     /// Of a model; the same for the same seed.
     pub fn of(model: &Model, seed: u64, context: &Context) -> Result<Self, Error> {
-        let draws = model.sample(Self::DRAWS, seed, context)?.points;
-        let mut logs = model.log_density(&draws, context)?;
+        Self::of_draws(model, &model.sample(Self::DRAWS, seed, context)?.points, context)
+    }
+
+    /// Of a model and draws of it.
+    pub(super) fn of_draws(model: &Model, draws: &[f64], context: &Context) -> Result<Self, Error> {
+        let mut logs = model.log_density(draws, context)?;
         logs.sort_by(f64::total_cmp);
         Ok(Levels(logs))
     }

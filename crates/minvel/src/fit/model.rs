@@ -1,6 +1,7 @@
 //! The model: kernels, correction, partition function; and how it is made.
 
 use super::correction::{Averaged, Correction, Curve, Rows};
+use super::outliers::Reference;
 use super::partition::{LogZ, UNKNOWN};
 use super::settings::{FitSettings, Goal};
 use super::standard::Standard;
@@ -30,6 +31,8 @@ pub struct Model {
     pub(super) share: f64,
     /// log Z = log E_a e^{−t f}.
     pub(super) log_z: LogZ,
+    /// Rows that it has not seen; files of earlier versions have none.
+    pub(super) reference: Option<Reference>,
 }
 
 /// How the model came about.
@@ -83,6 +86,7 @@ impl Model {
         let at_validation = kept.get("logs").expect("kept under this name");
         if !with_correction {
             history.shares = vec![(0.0, -Estimate::of(at_validation.iter().copied()).mean)];
+            model.set_reference(at_validation, &vec![0.0; at_validation.len()]);
             return Ok((model, history));
         }
 
@@ -114,7 +118,14 @@ impl Model {
         model.share = best.0;
         history.warnings.extend(diverged(&learnt.divergences, settings, model.share));
         history.warnings.extend(model.normalise(context)?);
+        model.set_reference(at_validation, &f);
         Ok((model, history))
+    }
+
+    /// Keeps the log densities of rows by log a (in standard units) and f.
+    fn set_reference(&mut self, anchor: &[f64], f: &[f64]) {
+        let energy: Vec<f64> = anchor.iter().zip(f).map(|(a, f)| self.share * f - a).collect();
+        self.reference = Reference::new(self.log_density_of_energy(&energy));
     }
 
     /// A model without correction, of kernels that were made of so many rows.
@@ -126,7 +137,7 @@ impl Model {
         rows: usize,
     ) -> Model {
         let (settings, networks, log_z) = (settings.clone(), vec![], LogZ::of_kernels());
-        Model { manifold, settings, standard, anchor, rows, networks, share: 0.0, log_z }
+        Model { manifold, settings, standard, anchor, rows, networks, share: 0.0, log_z, reference: None }
     }
 
     /// Finds log Z; where it cannot be found the correction is dropped, which is what is said then.
@@ -165,6 +176,11 @@ impl Model {
     /// Training rows; where they are more than the settings allow centres, the kernels stand on clusters of them.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Log densities of rows that it has not seen: what p-values of outliers refer to. None in files of earlier versions.
+    pub fn reference(&self) -> Option<&Reference> {
+        self.reference.as_ref()
     }
 
     /// log Z, and how it was found.

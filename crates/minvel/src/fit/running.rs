@@ -1,13 +1,15 @@
 //! An evaluation of any number of rows, a block after another.
 //!
-//! **Statement.** As [`Evaluation::of`]: means and errors from sums that are merged block by block. The Stein test takes the
+//! **Statement.** As [`Evaluation::of`]: means and errors from sums that are merged block by block. The tests take the
 //! rows that [`TestPlan`] ranks first: a random part of fixed size, the same whatever the blocks are. **Checked by** crates/lab/tests/lab/stream.rs.
 
 use super::Model;
-use super::evaluation::{Baseline, COMPARED, Compared, Evaluation, Fitness};
+use super::evaluation::{Baseline, COMPARED, Compared, Evaluation};
+use super::fitness::{Coverage, Draws, Fitness, inside};
+use super::levels::Levels;
 use crate::Error;
 use crate::density::repeats::Known;
-use crate::density::{Density, TestPlan};
+use crate::density::{Density, TestPlan, Witness};
 use crate::estimate::{Estimate, Moments};
 use crate::train::Context;
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,7 @@ pub struct RunningEvaluation<'a> {
     baselines: Vec<(Compared, Box<dyn Density>)>,
     /// The points that the kernels stand on, in standard units.
     known: Known<'a>,
+    draws: Draws,
 }
 
 /// What the rows looked at so far say.
@@ -32,7 +35,9 @@ pub struct RunningSums {
     kernels: Moments,
     /// For each baseline −log p, and its difference to the model's.
     baselines: Vec<[Moments; 2]>,
-    /// Rows for the Stein test.
+    /// Rows in each region of highest density.
+    inside: [u64; 3],
+    /// Rows for the tests.
     tested: Vec<Tested>,
 }
 
@@ -43,8 +48,17 @@ struct Tested {
     point: Vec<f64>,
 }
 
+impl RunningSums {
+    /// The rows that are tested, in the units of the data.
+    pub fn tested(&self) -> Vec<f64> {
+        let mut tested: Vec<&Tested> = self.tested.iter().collect();
+        tested.sort_by_key(|tested| tested.row);
+        tested.iter().flat_map(|tested| tested.point.iter().copied()).collect()
+    }
+}
+
 impl<'a> RunningEvaluation<'a> {
-    /// Makes the baselines of a model.
+    /// Makes the baselines of a model, and its draws.
     pub fn new(model: &'a Model, seed: u64, context: &Context) -> Result<Self, Error> {
         let there = COMPARED.into_iter().filter(|other| other.applies(model));
         let make = |other: Compared| {
@@ -54,7 +68,12 @@ impl<'a> RunningEvaluation<'a> {
         let baselines = there.map(make).collect::<Result<_, Error>>()?;
         let kernels = model.kernels();
         let known = Known::new(kernels.points(), kernels.ambient(), 0..kernels.centres());
-        Ok(RunningEvaluation { model, seed, baselines, known })
+        let draws = Draws::of(model, Levels::DRAWS, seed, context)?;
+        Ok(RunningEvaluation { model, seed, baselines, known, draws })
+    }
+
+    fn plan(&self) -> TestPlan {
+        TestPlan::seeded(self.seed)
     }
 
     /// Looks at further rows, given as points in the units of the data.
@@ -73,8 +92,10 @@ impl<'a> RunningEvaluation<'a> {
         }
         sums.own.extend(own.iter().map(|l| -l));
         sums.kernels.extend(anchor.iter().map(|l| -l));
+        let inside = inside(own.iter().map(|l| self.draws.levels.at(*l)));
+        sums.inside.iter_mut().zip(inside).for_each(|(all, more)| *all += more);
         sums.known += standard.chunks(m).filter(|point| self.known.holds(point)).count() as u64;
-        let plan = TestPlan { seed: self.seed, ..TestPlan::default() };
+        let plan = self.plan();
         for (row, point) in (sums.rows..).zip(points.chunks(m)) {
             let rank = plan.rank(row);
             if sums.tested.len() < plan.points || sums.tested.last().is_some_and(|last| rank < last.rank) {
@@ -98,15 +119,18 @@ impl<'a> RunningEvaluation<'a> {
                 nll: nll.mean(),
                 difference: difference.mean() + error,
             };
-        let mut tested: Vec<&Tested> = sums.tested.iter().collect();
-        tested.sort_by_key(|tested| tested.row);
-        let points: Vec<f64> = tested.iter().flat_map(|tested| tested.point.iter().copied()).collect();
         Ok(Evaluation {
             test_rows: sums.rows as usize,
             test_nll: sums.own.mean() + error,
             kernels_nll: sums.kernels.mean(),
             baselines: self.baselines.iter().zip(&sums.baselines).map(baseline).collect(),
-            goodness: Fitness::of(self.model, &points, self.seed, context)?,
+            goodness: Fitness::of(self.model, &sums.tested(), &self.draws.points, &self.plan(), context)?,
+            coverage: Coverage::of(sums.inside, sums.rows, Levels::DRAWS),
         })
+    }
+
+    /// Where the rows that were tested are too many or too few, as an evaluation of them finds; at points in standard units.
+    pub fn witness(&self, sums: &RunningSums, evaluation: &Evaluation) -> Option<Witness> {
+        evaluation.goodness.witness(self.model, &sums.tested(), &self.draws.points, &self.plan())
     }
 }

@@ -1,4 +1,4 @@
-//! Densities and fits: kernels, mixtures, few rows, integrals, goodness of fit.
+//! Densities and fits: kernels, mixtures, few rows, integrals, goodness of fit, outliers.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -14,3 +14,4 @@ mod integrals;
 mod kernel_sums;
 mod local_kernels;
 mod one_density;
+mod outliers;

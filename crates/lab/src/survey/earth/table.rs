@@ -75,7 +75,7 @@ impl Table {
         let efficiency = Estimate::single(-self.largest(|s| -s.efficiency).mean);
         rows.push(self.row("least effective share of the draws behind log Z", efficiency));
         let p_value = Estimate::single(-self.largest(|s| -s.evaluation.goodness.p_value).mean);
-        rows.push(self.row("least p-value of the kernel Stein test", p_value));
+        rows.push(self.row("least p-value of the tests of fit", p_value));
         rows.extend(self.repeats());
         let seconds = self.row("seconds of the longest fit", self.largest(|s| s.seconds)).unit("s");
         rows.push(seconds.claim(&self.said("each fit takes less than two minutes"), Claim::Below(PATIENCE)));
