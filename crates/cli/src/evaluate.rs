@@ -130,7 +130,8 @@ fn draw(
     context: &Context,
 ) -> Result<Vec<PathBuf>, Failure> {
     let Some(witness) = &judged.witness else { return Ok(vec![]) };
-    let look = look(&folder.read_summary().map_err(Failure::Input)?.data);
+    let data = folder.read_summary().map_err(Failure::Input)?.data;
+    let look = look(&data.file, &data.coordinates);
     let at = |points: &[f64]| witness.at(&model.standardised(points), context);
     let figure = witness_figure(&**model.manifold(), &judged.tested, at, &look).map_err(Failure::of_work)?;
     file::create_folder(out).map_err(Failure::Work)?;

@@ -46,7 +46,7 @@ impl Law {
 
 fn fitted(name: &str, points: &[f64], centres: usize) -> LocalKernels {
     let manifold: Arc<_> = parse(name).unwrap();
-    let settings = LocalSettings { centres, ..LocalSettings::default() };
+    let settings = LocalSettings { centres, mixtures: vec![], ..LocalSettings::default() };
     settings.fit(&manifold, points, 1, &Context::bare(), false).unwrap().density
 }
 

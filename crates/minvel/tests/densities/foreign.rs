@@ -53,7 +53,9 @@ fn mass(grid: &Grid, logs: &[f64]) -> f64 {
 }
 
 fn local(manifold: impl IntoManifold, points: &[f64]) -> LocalFit {
-    LocalSettings::default().fit(&manifold.into_manifold(), points, 1, &Context::bare(), true).unwrap()
+    // Mixtures stand on products of model spaces only.
+    let settings = LocalSettings { mixtures: vec![], ..LocalSettings::default() };
+    settings.fit(&manifold.into_manifold(), points, 1, &Context::bare(), true).unwrap()
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {

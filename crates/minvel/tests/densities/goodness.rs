@@ -223,7 +223,8 @@ fn wrong_masses_and_widths_are_noticed_on_all_scales_where_one_length_sees_nothi
     let right = [(0.5, 0.0), (0.3, 1.6), (0.2, 3.1)];
     let heavy = [(1.0 / 1.5, 0.0), (0.3 / 1.5, 1.6), (0.2 / 1.5, 3.1)];
     let context = Context::of_threads(0);
-    let cases: [(&str, &[(f64, f64)], f64); 4] = [
+    type Case<'a> = (&'a str, &'a [(f64, f64)], f64);
+    let cases: [Case; 4] = [
         ("a mode twice as heavy", &heavy, 100.0),
         ("a mode is missing", &right[..2], 100.0),
         ("widths times 1.5", &right, 100.0 / 2.25),

@@ -161,7 +161,7 @@ fn groups_cost_little_and_are_few() {
     let fresh = clumps(&manifold, 6000, 3)[..3000].to_vec();
     let context = Context::bare();
     let score = |grouped: usize| {
-        let round = LocalSettings { neighbours: vec![], ..settings(grouped) };
+        let round = LocalSettings { neighbours: vec![], mixtures: vec![], ..settings(grouped) };
         let fit = round.fit(&manifold, &data, 1, &context, false).unwrap();
         let mean = fit.held_out.iter().sum::<f64>() / fit.held_out.len() as f64;
         (mean, fit.density)

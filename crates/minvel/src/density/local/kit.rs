@@ -94,6 +94,9 @@ impl<'a> Kit<'a> {
     /// Mixtures of the points `of`, each as kernels of shapes of their own; of clusters by their means, which count alike.
     fn add_mixtures(&self, density: &mut LocalKernels, of: &[usize], context: &Context) -> Result<(), Error> {
         let (m, n) = (self.blank.ambient(), self.blank.dim());
+        // In the order of the rows, which does not turn with the axes of the coordinates.
+        let mut of = of.to_vec();
+        of.sort_unstable();
         let own: Vec<f64> = of.iter().flat_map(|&i| &self.clusters.points[i * m..][..m]).copied().collect();
         // Of a part of the points as many mixtures as of all, so that shares can be carried over.
         let rows = self.clusters.points.len() / m / self.settings.folds * (self.settings.folds - 1);
