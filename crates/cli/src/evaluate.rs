@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  minvel evaluate quakes new.csv            scores, differences and a test of fit
-  minvel evaluate quakes new.csv --figures misfit   also a map of where the rows do not follow the model
-  minvel evaluate quakes new.csv --json     the same for scripts")]
+  minvel evaluate quakes new.csv                 scores, differences and tests of fit
+  minvel evaluate quakes new.csv --figures maps  also a map of where rows and model differ
+  minvel evaluate quakes new.csv --json          the same for scripts")]
 pub struct Arguments {
     /// Folder of the fit.
     #[arg(value_name = "DIR")]

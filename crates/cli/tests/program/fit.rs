@@ -146,7 +146,7 @@ fn evaluate(folder: &Folder) {
     assert_eq!(known["leaked_share"].as_f64(), Some(0.8));
     let text = folder.good(&["evaluate", "run", "fresh.csv"]);
     assert!(text.contains("minvel − baseline") && text.contains("test of fit on 120 rows"), "{text}");
-    for part in ["nats below the uniform density 1/12.57", "MMD²", "regions of highest density", "should be 95"] {
+    for part in ["nats below the uniform density 1/12.5664", "MMD²", "regions of highest density", "should be 95"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let figures = folder.json(&["evaluate", "run", "fresh.csv", "--figures", "misfit"]);

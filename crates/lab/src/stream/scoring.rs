@@ -76,6 +76,7 @@ impl Scoring<'_> {
     ///
     /// Flags need the p-values of all rows: the file is read and scored once before, for counts of them.
     pub fn perform(&self, context: &Context) -> Result<Scored, Broken> {
+        let reference = self.reference().map_err(Broken::Input)?;
         let fingerprint = self.input.fingerprint().map_err(Broken::Input)?;
         let open = || PointBlocks::open(self.input, self.coordinates, self.options, Missing::Skipped);
         let mut points = open().map_err(Broken::Input)?;
@@ -85,7 +86,7 @@ impl Scoring<'_> {
         if resumed > 0 {
             points.resume(state.seen.clone()).map_err(Broken::Input)?;
         }
-        let (model, reference) = (self.model, self.reference().map_err(Broken::Input)?);
+        let model = self.model;
         if let (Some((reference, level)), 0) = (reference, resumed) {
             state.flagged_below = self.flagged_below(reference, level, context)?;
         }
