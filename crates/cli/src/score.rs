@@ -1,10 +1,11 @@
 //! `minvel score`: the log density of each row of a file.
 
-use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
 use crate::target::{Resumption, Target};
+use crate::{Failure, place};
 use clap::Args;
+use minvel::Device;
 use minvel::fit::Levels;
 use minvel::train::Context;
 use minvel_lab::catalogue::{locate, sha256};
@@ -29,6 +30,7 @@ Examples:
   minvel score quakes places.csv --level --out scored.csv   also highest-density levels
   minvel score quakes orte.csv --columns Breite,Länge --out scored.csv    other column names
   minvel score quakes all.parquet --out scored.parquet --resume   continue after an interruption
+  minvel score quakes all.parquet --out scored.parquet --device cuda   on a GPU
   zcat new.csv.gz | minvel score quakes - --out -           in a pipe")]
 pub struct Arguments {
     /// Folder of the fit.
@@ -45,6 +47,10 @@ pub struct Arguments {
     /// tails; rows with a level above 0.9 are outside the 90 % region), estimated from 10 000 samples of the model.
     #[arg(long)]
     level: bool,
+    /// Device for sums over kernels: cpu, cuda, cuda:N or auto (a GPU if available); see `minvel devices`. Log densities on a
+    /// GPU are those on the CPU to 1e-5 [default: cpu].
+    #[arg(long, value_name = "NAME")]
+    device: Option<Device>,
     #[command(flatten)]
     resumption: Resumption,
     /// Print one JSON object instead of text.
@@ -55,7 +61,9 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bars = Bars::new("score");
-    let context = Context::watched(&bars, crate::stop::on_signal());
+    let mut context = Context::watched(&bars, crate::stop::on_signal());
+    context.device = arguments.device.unwrap_or(context.device);
+    place::check_device(context.device).map_err(Failure::Input)?;
     let out = &arguments.target.out;
     arguments.target.check(arguments.json).map_err(Failure::Input)?;
     let folder = RunFolder(arguments.folder.clone());
