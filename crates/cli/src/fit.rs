@@ -92,7 +92,7 @@ pub struct Arguments {
     /// Resume the interrupted fit in this folder.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "out", "quick", "effort", "distinct", "objective", "flow", "step_size", "seeds", "seed", "config", "set"])]
     resume: Option<PathBuf>,
-    /// Device for training: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
+    /// Device for training and for sums over kernels: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     device: Device,
     /// Number of threads [default: all cores]; does not affect the results.

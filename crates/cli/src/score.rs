@@ -1,13 +1,13 @@
 //! `minvel score`: the log density of each row of a file.
 
-use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
 use crate::target::{Resumption, Target};
+use crate::{Failure, place};
 use clap::Args;
-use minvel::Error;
 use minvel::fit::Levels;
 use minvel::train::Context;
+use minvel::{Device, Error};
 use minvel_lab::catalogue::{locate, sha256};
 use minvel_lab::fitting::RunFolder;
 use minvel_lab::stream::{Scored, Scoring};
@@ -28,9 +28,10 @@ use std::path::PathBuf;
 Examples:
   minvel score quakes places.csv --out scored.csv           all columns, log_density and energy
   minvel score quakes places.csv --level --out scored.csv   also highest-density levels
-  minvel score quakes places.csv --outliers --out scored.csv   p-values, and flags with 10 % false ones at most
+  minvel score quakes places.csv --outliers --out scored.csv   p-values, and flags
   minvel score quakes orte.csv --columns Breite,Länge --out scored.csv    other column names
   minvel score quakes all.parquet --out scored.parquet --resume   continue after an interruption
+  minvel score quakes all.parquet --out scored.parquet --device cuda   on a GPU
   zcat new.csv.gz | minvel score quakes - --out -           in a pipe")]
 pub struct Arguments {
     /// Folder of the fit.
@@ -55,6 +56,10 @@ pub struct Arguments {
     /// Mean share of false ones among the rows flagged as outliers, at most.
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, requires = "outliers")]
     false_discovery: f64,
+    /// Device for sums over kernels: cpu, cuda, cuda:N or auto (a GPU if available); see `minvel devices`. Log densities on a
+    /// GPU are those on the CPU to 1e-5 [default: cpu].
+    #[arg(long, value_name = "NAME")]
+    device: Option<Device>,
     #[command(flatten)]
     resumption: Resumption,
     /// Print one JSON object instead of text.
@@ -65,7 +70,9 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bars = Bars::new("score");
-    let context = Context::watched(&bars, crate::stop::on_signal());
+    let mut context = Context::watched(&bars, crate::stop::on_signal());
+    context.device = arguments.device.unwrap_or(context.device);
+    place::check_device(context.device).map_err(Failure::Input)?;
     let out = &arguments.target.out;
     arguments.target.check(arguments.json).map_err(Failure::Input)?;
     if !(arguments.false_discovery > 0.0 && arguments.false_discovery < 1.0) {

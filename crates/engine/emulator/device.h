@@ -97,6 +97,10 @@ static void multiply(Product& p) {
       for (int n = 0; n < 8; n++) p.result[m][n] += p.left[m][k] * p.right[k][n];
 }
 
+// What the threads of a warp tell each other, now and the time before, which some may still read; and whether it is a product.
+static unsigned long long told[WARPS][2][WARP];
+static bool multiplies[WARPS];
+
 // Runs a warp until its threads wait for the block or are done.
 static void run_warp(int warp, bool backwards) {
   for (;;) {
@@ -115,7 +119,8 @@ static void run_warp(int warp, bool backwards) {
       fprintf(stderr, "emulator: %d threads of a warp wait for the others, which are elsewhere\n", waiting);
       abort();
     }
-    multiply(products[warp][threads[warp * WARP].turn]);
+    if (multiplies[warp]) multiply(products[warp][threads[warp * WARP].turn]);
+    multiplies[warp] = false;
     for (int i = warp * WARP; i < (warp + 1) * WARP; i++)
       if (threads[i].state == AT_WARP) threads[i].state = READY;
   }
@@ -138,6 +143,13 @@ static To same_bits(From from) {
   To to;
   memcpy(&to, &from, sizeof to);
   return to;
+}
+// Tells the other threads of the warp a word; gives what each told.
+static unsigned long long* tell(unsigned long long word) {
+  const int warp = threadIdx.x / WARP, turn = self().turn ^= 1;
+  told[warp][turn][threadIdx.x % WARP] = word;
+  wait(AT_WARP);
+  return told[warp][turn];
 }
 } // namespace emulated
 
@@ -171,6 +183,7 @@ static inline void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b
   Product& p = products[threadIdx.x / WARP][self().turn ^= 1];
   for (int q = 0; q < 4; q++) p.left[g + 8 * (q % 2)][t + 4 * (q / 2)] = same_bits<float>(a[q] & 0xffffe000u);
   for (int q = 0; q < 2; q++) p.right[t + 4 * q][g] = same_bits<float>(b[q] & 0xffffe000u);
+  multiplies[threadIdx.x / WARP] = true;
   wait(AT_WARP);
   for (int q = 0; q < 4; q++) c[q] += p.result[g + 8 * (q / 2)][2 * t + q % 2];
 }
@@ -193,6 +206,22 @@ static inline long long __double_as_longlong(double a) { return emulated::same_b
 static inline double __longlong_as_double(long long a) { return emulated::same_bits<double>(a); }
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 static inline int __clz(unsigned a) { return a == 0 ? 32 : __builtin_clz(a); }
+static inline int __ffs(unsigned a) { return __builtin_ffs(a); }
+static inline int __ffsll(unsigned long long a) { return __builtin_ffsll(a); }
+// All threads of the warp together.
+static inline unsigned __ballot_sync(unsigned, bool vote) {
+  const unsigned long long* votes = emulated::tell(vote);
+  unsigned all = 0;
+  for (int lane = 0; lane < emulated::WARP; lane++) all |= (unsigned)votes[lane] << lane;
+  return all;
+}
+template <class T> static inline T __shfl_sync(unsigned, T value, int lane) {
+  static_assert(sizeof(T) == 8, "of eight bytes");
+  return emulated::same_bits<T>(emulated::tell(emulated::same_bits<unsigned long long>(value))[lane]);
+}
+template <class T> static inline T __shfl_xor_sync(unsigned all, T value, int mask) {
+  return __shfl_sync(all, value, threadIdx.x % emulated::WARP ^ mask);
+}
 static inline unsigned long long atomicMax(unsigned long long* at, unsigned long long other) {
   unsigned long long before = *at;
   *at = before > other ? before : other;

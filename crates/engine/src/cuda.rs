@@ -5,6 +5,7 @@
 mod compile;
 mod driver;
 mod emit;
+mod kernel;
 mod lower;
 mod nvrtc;
 mod parts;
@@ -18,6 +19,7 @@ mod trace;
 mod work;
 
 pub(crate) use driver::cards;
+pub use kernel::{Argument, Buffer, Kernel, Queue};
 pub(crate) use run::Executor;
 
 use crate::device::DeviceError as Trouble;

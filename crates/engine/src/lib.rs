@@ -46,6 +46,7 @@
 //! | draw random numbers | [`Graph::random`], [`Draw`], [`random`]: the same bits on every device and for any number of threads |
 //! | initialise and optimise | [`init`], [`optim`] |
 //! | choose a device, replicas or threads | [`Options`], [`Device`] |
+//! | run a CUDA kernel of one's own | [`Kernel`], [`Buffer`], [`Queue`] |
 //! | handle what may go wrong | [`Graph::try_compile`], [`Program::try_run`], [`DeviceError`]; other forms panic |
 //! | check a program | [`mod@reference`]: the same values from plain loops in f64 |
 //!
@@ -79,6 +80,8 @@ pub mod reference;
 mod shape;
 mod state;
 
+#[cfg(feature = "cuda")]
+pub use cuda::{Argument, Buffer, Kernel, Queue};
 pub use derive::{difference, grad, jvp, replace, vjp};
 pub use device::{Card, Device, DeviceError, DeviceErrorKind, Precision};
 pub use expr::{Operand, concat};

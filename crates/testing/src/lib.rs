@@ -48,6 +48,17 @@ impl Need {
     }
 }
 
+/// A GPU, or why there is none. If programs are asked to run on one (`MINVEL_DEVICE`), there must be one.
+pub fn a_gpu(found: Result<(), String>) -> Need {
+    let asked = std::env::var("MINVEL_DEVICE").ok().filter(|device| device.starts_with("cuda"));
+    Need {
+        what: "a GPU".into(),
+        here: found.is_ok(),
+        remedy: "crates/engine/emulator/run emulates one".into(),
+        required: asked.zip(found.err()).map(|(device, why)| format!("MINVEL_DEVICE is {device} ({why})")),
+    }
+}
+
 /// The card of crates/engine/emulator, which fails on request.
 pub fn emulated_card(here: bool) -> Need {
     Need {

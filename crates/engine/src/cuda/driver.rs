@@ -328,6 +328,13 @@ impl Stream {
         check("setting the clock", unsafe { sys::cuMemsetD32Async(memory.address, value, 1, self.raw) })
     }
 
+    /// Runs a kernel with arguments of eight bytes each, and waits for it.
+    pub fn run(&self, code: &Code, blocks: usize, shared: usize, arguments: &mut [u64]) -> Result<(), Trouble> {
+        let turn = self.turn()?;
+        launch(self.raw, code, blocks, shared, arguments, false)?;
+        turn.wait()
+    }
+
     /// Runs a graph.
     pub fn launch(&self, graph: &Graph) -> Result<(), Trouble> {
         let _turn = self.turn()?;
@@ -396,28 +403,40 @@ impl Recorder {
     /// Launches a kernel with arguments of eight bytes each (the second: four), which may start before the one before
     /// it has ended (it waits for it itself).
     pub fn launch(&self, code: &Code, blocks: usize, shared: usize, arguments: &mut [u64]) -> Result<(), Trouble> {
-        use sys::CUlaunchAttributeID_enum::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION as EARLY;
-        assert!(blocks <= c_int::MAX as usize && shared <= c_int::MAX as usize, "a plan keeps to the limits of cards");
-        let value = sys::CUlaunchAttributeValue_union { programmaticStreamSerializationAllowed: 1 };
-        let mut attribute = sys::CUlaunchAttribute { id: EARLY, pad: [0; 4], value };
-        let config = sys::CUlaunchConfig {
-            gridDimX: blocks as c_uint,
-            gridDimY: 1,
-            gridDimZ: 1,
-            blockDimX: super::THREADS as c_uint,
-            blockDimY: 1,
-            blockDimZ: 1,
-            sharedMemBytes: shared as c_uint,
-            hStream: self.stream,
-            attrs: &mut attribute,
-            numAttrs: u32::from(code.gpu.card.capability.0 >= 9),
-        };
-        let mut pointers: Vec<*mut c_void> = arguments.iter_mut().map(|a| std::ptr::from_mut(a).cast()).collect();
-        // SAFETY: the kernel's parameters are what `arguments` holds, in order; the driver copies them.
-        check("launching a kernel", unsafe {
-            sys::cuLaunchKernelEx(&config, code.function, pointers.as_mut_ptr(), std::ptr::null_mut())
-        })
+        launch(self.stream, code, blocks, shared, arguments, code.gpu.card.capability.0 >= 9)
     }
+}
+
+/// Launches a kernel in a stream; `early`: it may start before the one before it has ended.
+fn launch(
+    stream: sys::CUstream,
+    code: &Code,
+    blocks: usize,
+    shared: usize,
+    arguments: &mut [u64],
+    early: bool,
+) -> Result<(), Trouble> {
+    use sys::CUlaunchAttributeID_enum::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION as EARLY;
+    assert!(blocks <= c_int::MAX as usize && shared <= c_int::MAX as usize, "a plan keeps to the limits of cards");
+    let value = sys::CUlaunchAttributeValue_union { programmaticStreamSerializationAllowed: 1 };
+    let mut attribute = sys::CUlaunchAttribute { id: EARLY, pad: [0; 4], value };
+    let config = sys::CUlaunchConfig {
+        gridDimX: blocks as c_uint,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: super::THREADS as c_uint,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: shared as c_uint,
+        hStream: stream,
+        attrs: &mut attribute,
+        numAttrs: u32::from(early),
+    };
+    let mut pointers: Vec<*mut c_void> = arguments.iter_mut().map(|a| std::ptr::from_mut(a).cast()).collect();
+    // SAFETY: the kernel's parameters are what `arguments` holds, in order; the driver copies them.
+    check("launching a kernel", unsafe {
+        sys::cuLaunchKernelEx(&config, code.function, pointers.as_mut_ptr(), std::ptr::null_mut())
+    })
 }
 
 /// A kernel on the card.

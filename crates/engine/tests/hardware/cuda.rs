@@ -35,16 +35,8 @@ pub fn tests() -> Vec<Test> {
     ]
 }
 
-/// If programs are asked to run on a GPU (`MINVEL_DEVICE`), there must be one.
 fn a_gpu() -> Need {
-    let found = Device::Cuda(0).checked();
-    let asked = std::env::var("MINVEL_DEVICE").ok().filter(|device| device.starts_with("cuda"));
-    Need {
-        what: "a GPU".into(),
-        here: found.is_ok(),
-        remedy: "crates/engine/emulator/run emulates one".into(),
-        required: asked.zip(found.err()).map(|(device, why)| format!("MINVEL_DEVICE is {device} ({why})")),
-    }
+    minvel_testing::a_gpu(Device::Cuda(0).checked().map(drop).map_err(|why| why.to_string()))
 }
 
 fn gpu() -> Options {

@@ -4,10 +4,10 @@ use super::{Broken, Pace, kinds, pipeline};
 use crate::table::{
     CellKind, Column, Coordinates, Fingerprint, Input, Missing, Output, PointBlocks, Seen, TableOptions, appended_names,
 };
-use minvel::Error;
 use minvel::estimate::{Estimate, Moments};
 use minvel::fit::{Levels, Model, NO_REFERENCE, Reference};
 use minvel::train::Context;
+use minvel::{Device, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -189,7 +189,7 @@ impl Scoring<'_> {
         points: &mut PointBlocks,
         context: &Context,
     ) -> Result<(Output, State), Broken> {
-        let purpose = fingerprint.map(|data| self.purpose(&data));
+        let purpose = fingerprint.map(|data| self.purpose(&data, context.device));
         if let (true, Some(purpose)) = (self.resume, &purpose)
             && let Some((output, state)) = Output::resume(self.out, purpose).map_err(Broken::Input)?
         {
@@ -215,7 +215,7 @@ impl Scoring<'_> {
     }
 
     /// All that the bytes of the output depend on.
-    fn purpose(&self, data: &Fingerprint) -> Value {
+    fn purpose(&self, data: &Fingerprint, device: Device) -> Value {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "work": "score",
@@ -227,6 +227,7 @@ impl Scoring<'_> {
             "array": self.options.array,
             "level": self.level,
             "outliers": self.outliers,
+            "device": device.to_string(),
         })
     }
 }

@@ -10,6 +10,7 @@
 //! lost is e⁻²⁶ in two dimensions; otherwise rounding. Scores are exact but on hyperbolic space, where differences of coordinates err by about 10⁻⁹.
 //! **Checked by** tests/densities/local_kernels.rs.
 
+mod card;
 mod clusters;
 mod components;
 mod coordinates;

@@ -1,6 +1,7 @@
 //! Kernels on clusters of rows: exact counts, better scores than a part of the rows gives, and models without rows.
 
-use crate::local_kernels::{SPACES, point};
+use crate::clumps::point;
+use crate::local_kernels::SPACES;
 use minvel::density::{Bump, Family, Kind, LocalKernels, LocalSettings};
 use minvel::estimate::Estimate;
 use minvel::fit::{Comparison, Fit, Goal};

@@ -1,37 +1,13 @@
 //! Sums over kernels by blocks and balls: against plain loops over all of them.
 
-use crate::local_kernels::{SPACES, point};
+use crate::clumps::{clumps, queries};
+use crate::local_kernels::SPACES;
 use minvel::Manifold;
 use minvel::density::{Kind, LocalKernels, LocalSettings};
 use minvel::manifold::parse;
 use minvel::train::Context;
-use minvel_engine::random::{Key, Stream};
 use std::f64::consts::TAU;
 use std::sync::Arc;
-
-fn stream(seed: u64) -> Stream {
-    Stream::new(Key::new(seed, 0), 11)
-}
-
-/// Points in clumps, so that there is something near and something far.
-fn clumps(manifold: &Arc<dyn Manifold>, count: usize, seed: u64) -> Vec<f64> {
-    let mut stream = stream(seed);
-    let spaces = manifold.spaces().unwrap();
-    let middles: Vec<Vec<f64>> = (0..5).map(|_| point(&**manifold, 1.5, &mut stream)).collect();
-    let mut points = vec![];
-    for i in 0..count {
-        let width = [0.3, 0.1, 0.03, 0.01, 0.2][i % 5];
-        let (mut at, middle) = (0, &middles[i % 5]);
-        for s in &spaces {
-            let v: Vec<f64> = (0..s.dim()).map(|_| width * stream.normal()).collect();
-            let mut x = vec![0.0; s.ambient()];
-            s.from_normal(&middle[at..at + s.ambient()], &v, &mut x);
-            points.extend(x);
-            at += s.ambient();
-        }
-    }
-    points
-}
 
 /// log p by a plain loop: the formula of the density, from its lists alone.
 fn plainly(kernels: &LocalKernels, manifold: &Arc<dyn Manifold>, x: &[f64]) -> f64 {
@@ -93,14 +69,6 @@ fn plainly(kernels: &LocalKernels, manifold: &Arc<dyn Manifold>, x: &[f64]) -> f
     }
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     top + logs.iter().map(|l| (l - top).exp()).sum::<f64>().ln()
-}
-
-/// Points near the data, between, and far away.
-fn queries(manifold: &Arc<dyn Manifold>, data: &[f64]) -> Vec<f64> {
-    let mut stream = stream(5);
-    let mut all: Vec<f64> = data.chunks(manifold.ambient()).step_by(23).flatten().copied().collect();
-    (0..30).for_each(|_| all.extend(point(&**manifold, 2.5, &mut stream)));
-    all
 }
 
 fn settings(grouped: usize) -> LocalSettings {

@@ -1,5 +1,6 @@
 //! Normal coordinates, and densities of local kernels: against the manifolds, quadrature, differences and their own draws.
 
+use crate::clumps::point;
 use crate::support::values;
 use minvel::Manifold;
 use minvel::density::{Density, Family, Kind, LocalKernels, LocalSettings};
@@ -45,28 +46,6 @@ const RADIUS: f64 = 8.0;
 
 fn stream(seed: u64) -> Stream {
     Stream::new(Key::new(seed, 0), 7)
-}
-
-/// A point of one space, at most `reach` from the origin where there is one.
-fn point_of(space: Space, reach: f64, stream: &mut Stream) -> Vec<f64> {
-    let normals = |count: usize, stream: &mut Stream| -> Vec<f64> { (0..count).map(|_| stream.normal()).collect() };
-    let unit = |x: Vec<f64>| {
-        let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();
-        x.into_iter().map(|x| x / length).collect::<Vec<f64>>()
-    };
-    match space {
-        Space::Torus(n) => (0..n).map(|_| TAU * (stream.uniform() - 0.5)).collect(),
-        Space::Sphere(_) | Space::Projective(_) | Space::So3 => unit(normals(space.ambient(), stream)),
-        Space::Euclidean(n) => (0..n).map(|_| reach * (2.0 * stream.uniform() - 1.0)).collect(),
-        Space::Hyperbolic(n) => {
-            let radius = (0.5 * reach * stream.uniform()).tanh();
-            unit(normals(n, stream)).into_iter().map(|x| radius * x).collect()
-        }
-    }
-}
-
-pub fn point(manifold: &dyn Manifold, reach: f64, stream: &mut Stream) -> Vec<f64> {
-    manifold.spaces().unwrap().into_iter().flat_map(|s| point_of(s, reach, stream)).collect()
 }
 
 /// Coordinates that stay clear of the cut locus.

@@ -3,6 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/clumps.rs"]
+mod clumps;
+
 mod clusters;
 mod components;
 mod density;

@@ -1,5 +1,6 @@
 //! The kernels themselves, and their density.
 
+use super::card::{Resident, Wanted};
 use super::lanes::BLOCK;
 use super::layer::Layer;
 use super::shape::Shape;
@@ -92,6 +93,8 @@ pub struct LocalKernels {
     pub(super) tolerance: f64,
     /// The families about each list of centres.
     pub(super) layers: Vec<Layer>,
+    /// The same on a GPU, once it is asked for there.
+    pub(super) resident: Resident,
 }
 
 /// Relative error of sums over kernels, unless it is set.
@@ -131,6 +134,7 @@ impl LocalKernels {
             bump,
             tolerance: TOLERANCE,
             layers: vec![],
+            resident: Resident::default(),
         })
     }
 
@@ -161,6 +165,7 @@ impl LocalKernels {
             bump,
             tolerance,
             layers,
+            resident: Resident::default(),
         }
     }
 
@@ -213,6 +218,7 @@ impl LocalKernels {
         self.shape_lists = self.shapes.iter().map(|shape| shape.list as f64).collect();
         self.shape_neighbours = self.shapes.iter().map(|shape| shape.neighbours as f64).collect();
         self.layers = (0..self.sites.len()).map(|k| Layer::of(&self, k)).collect();
+        self.resident = Resident::default();
         self
     }
 
@@ -330,6 +336,9 @@ impl LocalKernels {
 
     /// log p at each point.
     pub fn log_density_of(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        if let Some(logs) = self.on_device(points, Wanted::Density, context)? {
+            return Ok(logs);
+        }
         let count = self.families.len();
         Ok(self.log_families(points, context)?.chunks(count).map(|row| self.blended(row)).collect())
     }

@@ -82,6 +82,11 @@ impl Promise {
         self.0.iter().map(|(log, rate)| log + rate * square).fold(f64::NEG_INFINITY, f64::max)
     }
 
+    /// a and b of each part; a is −∞ where there are no kernels.
+    pub fn parts(&self) -> &[(f64, f64)] {
+        &self.0
+    }
+
     fn or(&self, other: &Promise) -> Promise {
         let mut both = *self;
         for (own, other) in both.0.iter_mut().zip(&other.0) {
@@ -216,7 +221,7 @@ impl Layer {
 
     /// One bound a + b d² of all kernels of a block, which is quicker and promises more.
     pub fn roughly(&self, block: usize) -> (f64, f64) {
-        let parts = self.of_block(block).iter().flat_map(|promise| promise.0).filter(|part| part.0 > f64::NEG_INFINITY);
+        let parts = self.of_block(block).iter().flat_map(Promise::parts).filter(|part| part.0 > f64::NEG_INFINITY);
         parts.fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |all, part| (all.0.max(part.0), all.1.max(part.1)))
     }
 

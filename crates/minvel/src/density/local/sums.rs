@@ -9,6 +9,7 @@
 //! **Checked by** tests/densities/kernel_sums.rs.
 #![allow(clippy::needless_range_loop)] // iterators with closures are not inlined everywhere, and then not vectorised
 
+use super::card::Wanted;
 use super::geometry::{Chords, Coordinates};
 use super::index::{Ball, TILE};
 use super::kernels::{Kind, LocalKernels, padded};
@@ -96,6 +97,9 @@ impl Loop for SumUp<'_> {
 impl LocalKernels {
     /// log of each family's own density at each point, `[points, families]`.
     pub fn log_families(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        if let Some(logs) = self.on_device(points, Wanted::Families, context)? {
+            return Ok(logs);
+        }
         let (m, count) = (self.ambient(), self.families.len());
         let rows = points.len() / m;
         let order = super::together(points, m, ROWS, (0..rows).collect());
@@ -186,8 +190,7 @@ impl LocalKernels {
     /// What can be left out at each point, by the block of centres that is nearest to it.
     #[inline(always)]
     fn look_first(&self, tile: &Ball, octets: &mut [Octet], masks: &mut Vec<u32>) {
-        let share = |list: usize| self.layers[list].members.iter().map(|member| member.log_share.exp()).sum::<f64>();
-        let list = (0..self.layers.len()).max_by(|a, b| share(*a).total_cmp(&share(*b))).expect("a list of centres");
+        let list = self.heaviest();
         let blocks: Vec<(usize, usize)> = self.nearest_of(tile, list).into_iter().map(|block| (list, block)).collect();
         let found: Vec<Found> = blocks.chunks(BLOCK).map(|blocks| Found::new(self, blocks)).collect();
         for octet in octets {
@@ -221,6 +224,18 @@ impl LocalKernels {
         }
     }
 
+    /// The list of centres that holds most of the mass.
+    pub(super) fn heaviest(&self) -> usize {
+        let share = |list: usize| self.layers[list].members.iter().map(|member| member.log_share.exp()).sum::<f64>();
+        (0..self.layers.len()).max_by(|a, b| share(*a).total_cmp(&share(*b))).expect("a list of centres")
+    }
+
+    /// log of the uniform law's part of the density.
+    pub(super) fn log_uniform(&self) -> f64 {
+        let share = self.families.iter().find(|f| f.kind == Kind::Uniform).map_or(0.0, |f| f.share);
+        share.ln() - self.log_volume.unwrap_or(f64::INFINITY)
+    }
+
     /// Blocks of a list one of which has the centre nearest to a point of the ball.
     fn nearest_of(&self, ball: &Ball, list: usize) -> Vec<usize> {
         let index = &self.layers[list].index;
@@ -247,8 +262,7 @@ impl LocalKernels {
 
     /// Sets what can be left out where the density is at least that of the sums so far: log(ε p/F).
     fn set_least(&self, octet: &mut Octet) {
-        let volume = self.log_volume.unwrap_or(f64::INFINITY);
-        let uniform = self.families.iter().find(|f| f.kind == Kind::Uniform).map_or(0.0, |f| f.share).ln() - volume;
+        let uniform = self.log_uniform();
         for l in 0..ROWS {
             let sum: f64 = octet.sums.iter().map(|sums| sums[l]).sum();
             let log_p = if sum > 0.0 { octet.unit[l] + sum.ln() } else { f64::NEG_INFINITY };
