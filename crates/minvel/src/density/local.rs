@@ -68,6 +68,9 @@ pub struct LocalSettings {
     /// Components of mixtures that stand beside the kernels, where there are points enough.
     #[serde(default)]
     pub mixtures: Vec<usize>,
+    /// What families of kernels that are left out may cost in all, in nats of the held-out log density of a point.
+    #[serde(default)]
+    pub worth: f64,
     /// Relative error of sums over kernels; 0 adds up everything.
     #[serde(default = "LocalSettings::before_there_was_an_index")]
     pub tolerance: f64,
@@ -83,7 +86,8 @@ impl Default for LocalSettings {
             folds: 5,
             centres: 2_000_000,
             grouped: 5000,
-            mixtures: vec![4, 8, 16, 32, 64, 128, 256, 512],
+            mixtures: vec![4, 16, 64, 256],
+            worth: 2e-4,
             tolerance: kernels::TOLERANCE,
         }
     }
@@ -129,7 +133,7 @@ impl LocalSettings {
         })?;
         let list = |name: &str| lists.get(name).unwrap_or_default();
         let density = LocalKernels::from_tensors(manifold, &families, |name| lists.get(name));
-        let density = density.expect("the lists of a density");
+        let density = density.expect("the lists of a density").with_tolerance(self.tolerance);
         Ok(LocalFit { density, held_out: list("held-out").to_vec(), derivative: list("derivative").to_vec() })
     }
 
@@ -178,7 +182,7 @@ impl LocalSettings {
             })?;
             let count = logs.len() / rows;
             let equal = vec![1.0 / count as f64; count];
-            let shares = shares(&logs, equal, kit.blank.log_volume().is_some(), ROUNDS, context)?;
+            let shares = shares(&logs, equal, kit.blank.log_volume().is_some(), ROUNDS, self.worth, context)?;
             let held_out: Vec<f64> = logs.chunks(count).map(|row| log_mean(row, &shares)).collect();
             Ok((lists([("shares", shares.as_slice()), ("held-out", held_out.as_slice())]), ()))
         })?;
@@ -219,7 +223,7 @@ impl LocalSettings {
         let rows = others.len() / manifold.ambient();
         let logs = context.stage("kernels", rows, "rows", || density.log_families(others, context))?;
         let equal: Vec<f64> = density.families.iter().map(|family| family.share).collect();
-        let shares = shares(&logs, equal, density.log_volume().is_some(), ROUNDS, context)?;
+        let shares = shares(&logs, equal, density.log_volume().is_some(), ROUNDS, self.worth, context)?;
         Ok(density.with_shares(&shares))
     }
 
@@ -254,10 +258,10 @@ const SCORED: usize = 500_000;
 
 /// Tells fits of other points or with other settings apart.
 pub(crate) fn inputs(settings: &LocalSettings, points: &[f64], seed: u64) -> Fingerprint {
-    let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres, grouped, mixtures, tolerance } =
+    let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres, grouped, mixtures, worth, tolerance } =
         settings;
     let counts = [*widths, *folds, *centres, *grouped].map(|count| count as f64);
-    let counts = [counts.as_slice(), &[*shrinkage, *tolerance, f64::from_bits(seed)]].concat();
+    let counts = [counts.as_slice(), &[*shrinkage, *worth, *tolerance, f64::from_bits(seed)]].concat();
     let components: Vec<f64> = mixtures.iter().map(|count| *count as f64).collect();
     Fingerprint::new().and(neighbours).and(factors).and(&counts).and(&components).and(points)
 }

@@ -174,8 +174,18 @@ impl FitSettings {
 
     /// The first setting that cannot be used, and why.
     pub fn fault(&self) -> Option<(&'static str, &'static str)> {
-        let LocalSettings { neighbours, factors, shrinkage, folds, centres, widths, grouped: _, mixtures, tolerance } =
-            &self.kernels;
+        let LocalSettings {
+            neighbours,
+            factors,
+            shrinkage,
+            folds,
+            centres,
+            widths,
+            grouped: _,
+            mixtures,
+            worth,
+            tolerance,
+        } = &self.kernels;
         let LearningSettings { steps, looks, batch, rate, penalty } = self.learning;
         let positive = |all: &[f64]| all.iter().all(|x| *x > 0.0);
         let kernels = *widths > 0 || !neighbours.is_empty() && !factors.is_empty();
@@ -193,6 +203,7 @@ impl FitSettings {
                 mixtures.iter().all(|count| (2..=4096).contains(count)),
                 "must be numbers of components from 2 to 4096",
             ),
+            ("kernels.worth", (0.0..0.1).contains(worth), "must be from 0 to 0.1"),
             ("kernels.tolerance", (0.0..0.01).contains(tolerance), "must be from 0 to 0.01"),
             ("network.hidden", !self.network.hidden.contains(&0), "must be positive"),
             ("network.hidden", self.network.hidden.len() <= MOST_LAYERS, "must be at most 64 layers"),

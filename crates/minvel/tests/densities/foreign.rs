@@ -105,7 +105,7 @@ fn learnt(manifold: Arc<dyn Manifold>, settings: &FitSettings, train: &[f64], va
 #[test]
 fn fits_on_the_bare_sphere_score_as_those_on_the_sphere_and_integrate_to_one() {
     // Kernels that are too wide, so that there is something to correct.
-    let wide = ["kernels.neighbours=[120.0]", "kernels.factors=[2.0]", "kernels.widths=0"];
+    let wide = ["kernels.neighbours=[120.0]", "kernels.factors=[2.0]", "kernels.widths=0", "kernels.mixtures=[]"];
     let settings = settings(
         &[
             &wide[..],

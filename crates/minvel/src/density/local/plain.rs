@@ -81,7 +81,7 @@ fn natural(bump: Bump, points: &[f64], context: &Context) -> Result<Chosen, Erro
     let rows = points.len() / bump.ambient();
     let left_out = KernelDensity::left_out(bump, points, UNIFORM, context)?;
     let count = left_out.kappas.len();
-    let shares = super::shares::shares(&left_out.logs, likely(&left_out.logs, count), false, rows, context)?;
+    let shares = super::shares::shares(&left_out.logs, likely(&left_out.logs, count), false, rows, 0.0, context)?;
     let kernels = left_out.kappas.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
     let kernels = kernels.map(|(&kappa, share)| (Kind::Natural { kappa }, *share)).collect();
     let held_out = left_out.logs.chunks(count).map(|row| super::shares::log_mean(row, &shares)).collect();
