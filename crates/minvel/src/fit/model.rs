@@ -136,6 +136,7 @@ impl Model {
         anchor: LocalKernels,
         rows: usize,
     ) -> Model {
+        let anchor = anchor.with_tolerance(settings.kernels.tolerance);
         let (settings, networks, log_z) = (settings.clone(), vec![], LogZ::of_kernels());
         Model { manifold, settings, standard, anchor, rows, networks, share: 0.0, log_z, reference: None }
     }

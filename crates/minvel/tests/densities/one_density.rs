@@ -138,7 +138,7 @@ fn scores_are_gradients_of_the_log_density() {
         let smooth = LocalSettings { tolerance: 0.0, mixtures: vec![], ..LocalSettings::default().smooth() };
         let local = smooth.fit(&manifold, &own, 1, &context, false).unwrap().density;
         compare_scores(&format!("{name}, kernels"), &local, &points);
-        let fitted = Fit::on(&manifold).objective(Goal::None).points(&own).unwrap();
+        let fitted = Fit::on(&manifold).objective(Goal::None).kernels(smooth).points(&own).unwrap();
         compare_scores(&format!("{name}, fit"), fitted.model(), &points);
     }
 }
