@@ -229,7 +229,7 @@ fn a_log_has_a_line_for_each_stage_with_its_rows() {
         ("baselines: kernel density", " rows in "),
         ("baselines: mixture", ""),
         ("scores", "30 rows in "),
-        ("testing", "1030 steps in "),
+        ("testing", "16 scales in "),
         ("samples", ""),
     ];
     let told = |(name, what): (&str, &str)| {

@@ -126,11 +126,11 @@ impl Fitness {
         if points < LEAST_TESTED {
             return Ok(Fitness::none());
         }
-        context.stage("testing", 0, "scales", || {
-            let quiet = context.quiet();
-            // Stein fields are known on products of model spaces.
-            let stein = manifold.spaces().map(|_| stein_test(manifold, &used, &scores, plan, &quiet)).transpose()?;
-            let two_sample = two_sample_test(manifold, &used, against(draws, used.len()), plan, &quiet)?;
+        // Stein fields are known on products of model spaces.
+        let tests = 1 + usize::from(manifold.spaces().is_some());
+        context.stage("testing", tests * plan.scales, "scales", || {
+            let stein = manifold.spaces().map(|_| stein_test(manifold, &used, &scores, plan, context)).transpose()?;
+            let two_sample = two_sample_test(manifold, &used, against(draws, used.len()), plan, context)?;
             let least = stein.as_ref().map_or(two_sample.goodness.p_value, |stein| {
                 (2.0 * stein.p_value.min(two_sample.goodness.p_value)).min(1.0)
             });

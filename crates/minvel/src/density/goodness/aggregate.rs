@@ -123,7 +123,8 @@ impl Goodness {
         let (mut values, mut statistics, mut reported) = (vec![], vec![], vec![]);
         for &scale in &scales {
             reported.push(gram(scale, &mut values)?);
-            statistics.push(weights.forms(&values, context)?);
+            statistics.push(weights.forms(&values, &context.quiet())?);
+            context.worked(1);
         }
         let (p_values, p_value) = aggregate(&statistics);
         let all = scales.into_iter().zip(reported).zip(p_values);

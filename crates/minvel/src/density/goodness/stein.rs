@@ -154,7 +154,7 @@ pub fn stein_test(
     kernel.lengths.clone_from(&embedding.lengths);
     let all: Vec<SteinPoint> = chosen.iter().map(|i| kernel.point(&row(points, *i), &row(scores, *i))).collect();
     let n = all.len();
-    let sums = by_rows(n, n, context, |first, rows| {
+    let sums = by_rows(n, n, &context.quiet(), |first, rows| {
         for (i, row) in (first..).zip(rows.chunks_mut(n)) {
             row.iter_mut().zip(&all[..i]).for_each(|(sums, other)| *sums = Sums::of(&all[i], other));
         }
@@ -163,7 +163,7 @@ pub fn stein_test(
         Stream::new(Key::new(plan.seed, b as u32), SIGNS).samples(Draw::Rademacher).take(n).collect()
     });
     Goodness::of_scales(n, scales(&embedding.all(&used), plan.scales), &weights, context, |scale, gram| {
-        *gram = by_rows(n, n, context, |first, rows| {
+        *gram = by_rows(n, n, &context.quiet(), |first, rows| {
             for (i, row) in (first..).zip(rows.chunks_mut(n)) {
                 row.iter_mut().zip(&sums[i * n..][..i]).for_each(|(h, sums)| *h = sums.at(scale));
             }

@@ -60,7 +60,7 @@ impl Both {
         let (m, all) = (manifold.ambient(), [rows, draws].concat());
         let points = Embedding::by_medians(manifold, &all).all(&all);
         let n = points.len();
-        let squares = by_rows(n, n, context, |first, out| {
+        let squares = by_rows(n, n, &context.quiet(), |first, out| {
             for (i, out) in (first..).zip(out.chunks_mut(n)) {
                 out.iter_mut().zip(&points[..i]).for_each(|(s, other)| *s = square(&points[i], other));
             }
@@ -71,7 +71,7 @@ impl Both {
     /// K below the diagonal.
     fn gram(&self, scale: f64, context: &Context) -> Result<Vec<f64>, Error> {
         let (n, rate) = (self.points.len(), -0.5 / (scale * scale));
-        by_rows(n, n, context, |first, rows| {
+        by_rows(n, n, &context.quiet(), |first, rows| {
             for (i, row) in (first..).zip(rows.chunks_mut(n)) {
                 widest(Kernels { squares: &self.squares[i * n..][..i], rate, out: &mut row[..i] });
             }
