@@ -68,6 +68,12 @@ static size_t memory() {
   return text == nullptr ? size_t(4) << 30 : strtoull(text, nullptr, 10);
 }
 
+// EMULATOR_CARDS=2: so many cards, which are all the same processor and have one memory.
+static int cards() {
+  const char* text = getenv("EMULATOR_CARDS");
+  return text == nullptr ? 1 : atoi(text);
+}
+
 static void run(Launch& launch) {
   static std::vector<char> stacks;
   if (faults::of("kernel", ILLEGAL_ADDRESS)) return;
@@ -102,7 +108,7 @@ static int later(Stream* stream, std::function<void()> work) {
 extern "C" {
 int cuInit(unsigned) { CALL return 0; }
 int cuDriverGetVersion(int* version) { CALL return *version = 13000, 0; }
-int cuDeviceGetCount(int* count) { CALL return *count = 1, 0; }
+int cuDeviceGetCount(int* count) { CALL return *count = cards(), 0; }
 int cuDeviceGet(int* device, int index) { CALL return *device = index, 0; }
 int cuDeviceGetName(char* name, int length, int) { CALL return snprintf(name, length, "emulated card"), 0; }
 int cuDeviceTotalMem_v2(size_t* bytes, int) { CALL return *bytes = memory(), 0; }

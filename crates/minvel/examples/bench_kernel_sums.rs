@@ -60,7 +60,7 @@ fn main() {
     let mut cpu = Context::bare();
     cpu.device = Device::Cpu;
     let begun = Instant::now();
-    let fit = LocalSettings::default().fit(&manifold, &mixture(&manifold, number(centres), 1), 1, &context, false);
+    let fit = LocalSettings::default().fit(&manifold, mixture(&manifold, number(centres), 1), 1, &context, false);
     let fit = fit.unwrap_or_else(|why| panic!("{why}")).density;
     let seconds = begun.elapsed().as_secs_f64();
     println!("{name}: {centres} centres, {} families, fitted in {seconds:.1} s", fit.families().len());

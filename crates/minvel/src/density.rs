@@ -19,6 +19,7 @@ mod mixture;
 mod natural;
 mod one_width;
 pub(crate) mod repeats;
+pub(crate) mod sample;
 pub(crate) mod slope;
 mod wrapped;
 
@@ -32,9 +33,11 @@ pub use kernel_density::{BandwidthSearch, KernelDensity, LeftOut, Search};
 pub use local::{Family, Kind, LocalFit, LocalKernels, LocalSettings};
 pub use mixture::{Mixture, MixtureSearch};
 pub use one_width::OneWidth;
+pub use sample::Sample;
 pub use wrapped::WrappedMixture;
 
 pub(crate) use crate::train::{by_pieces, by_rows};
+pub(crate) use local::{FEW_DIMENSIONS, Reweighted, RowParts, Sets, cholesky, link, nearest};
 
 use crate::train::Context;
 use crate::{Error, Manifold};

@@ -7,6 +7,7 @@
 //! **Error.** Standard errors are estimates themselves, by a relative 1/√(2n) for n normal samples.
 //! **Checked by** tests/theory/eval.rs.
 
+mod bridge;
 mod diagnostics;
 pub mod format;
 mod line;
@@ -14,6 +15,7 @@ mod moments;
 pub mod number;
 mod on_grid;
 
+pub use bridge::bridge;
 pub use diagnostics::*;
 pub use line::Line;
 pub use moments::Moments;

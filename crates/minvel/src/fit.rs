@@ -1,12 +1,12 @@
-//! From points to a normalised density: kernels that follow the data, corrected by an energy learnt at minimum velocity.
+//! From points to a normalised density: kernels that follow the data, and energies that are stacked with them.
 //!
-//! **Statement.** p(x) = a(x) e^{−t f(x)}/Z: a, a density of local kernels ([`crate::density::LocalKernels`]); f, the mean
-//! of networks learnt by minimum velocity of the flow of E = −log a + f, started at data that a has not seen;
-//! t ∈ [0, 1], the share of f that the validation rows ask for; Z = E_a e^{−t f}.
-//! **Source.** wang2020mvl (the objective). The anchor answers what score matching cannot see: the relative mass of
-//! separated modes. **Conventions.** E(x) = −log a(x) + t f(x) w.r.t. the Riemannian volume; test rows are looked at once.
+//! **Statement.** p(x) = w₀a(x) + Σ wₖpₖ(x): a, a density of local kernels ([`crate::density::LocalKernels`]); pₖ = a e^{−t f}/Z or
+//! b e^{−f}/Z, energies learnt by minimum velocity or by likelihood ([`Expert`]), each with its Z; the weights are those that the
+//! validation rows ask for. Without further energies ([`Effort::None`]): p = a e^{−t f}/Z, f learnt at minimum velocity.
+//! **Source.** wang2020mvl (the objective); smyth1999stacking. The anchor answers what score matching cannot see: the relative mass of
+//! separated modes. **Conventions.** Densities w.r.t. the Riemannian volume; test rows are looked at once.
 //! **Error.** That of log Z ([`LogZ`]); it is part of every score.
-//! **Checked by** crates/lab/tests/lab/fit.rs.
+//! **Checked by** crates/lab/tests/lab/fit.rs, tests/densities/experts.rs.
 
 mod comparison;
 mod compression;
@@ -14,30 +14,49 @@ mod correction;
 mod crossvalidation;
 mod door;
 mod evaluation;
+mod expert;
 mod few;
 mod fitness;
 mod keep;
+mod leak;
+mod learning;
 mod levels;
+mod making;
 mod model;
 mod outliers;
 mod partition;
 mod procedure;
 mod quadrature;
+mod rows;
 mod running;
 mod settings;
+mod sketch;
+mod sketched;
 mod split;
+mod stack;
 mod standard;
+mod tally;
+mod uncertainty;
+mod wide;
 
 pub use comparison::Comparison;
 pub use correction::Curve;
 pub use door::{Fit, Fitted, IntoManifold, LEAST_POINTS};
-pub use evaluation::{Baseline, Evaluation};
+pub use evaluation::{Baseline, Evaluation, Ingredient};
+pub use expert::{Base, Expert, Tried};
 pub use fitness::{Coverage, Fitness, LEAST_TESTED, REGIONS};
+pub use leak::Leak;
 pub use levels::Levels;
 pub use model::{Drawn, History, Model};
 pub use outliers::{NO_REFERENCE, RankCounts, Reference};
 pub use partition::LogZ;
 pub use procedure::{Procedure, Record, Trial};
 pub use running::{RunningEvaluation, RunningSums};
-pub use settings::{FewSettings, FitSettings, Geometry, Goal, LearningSettings, NetworkSettings, PartitionSettings};
-pub use split::{Split, distinct_indices, distinct_rows, folds, leaked_share};
+pub use settings::{
+    Effort, EnergySettings, FewSettings, FitSettings, Geometry, Goal, LearningSettings, NetworkSettings,
+    PartitionSettings,
+};
+pub use sketch::{ChosenRows, Sketch, SketchPlan};
+pub use split::{Part, Split, distinct_indices, distinct_rows, folds, leaked_share};
+pub use tally::Tally;
+pub use uncertainty::{REPLICAS, Uncertainty};

@@ -12,12 +12,14 @@ mod blend;
 mod langevin;
 mod riemannian;
 mod stein;
+mod wasserstein_fisher_rao;
 
 pub use birth_death::{BirthDeath, DensityEstimate};
 pub use blend::Blend;
 pub use langevin::Langevin;
 pub use riemannian::{FlowForm, RiemannianLangevin};
 pub use stein::{Statistic, Stein};
+pub use wasserstein_fisher_rao::{Mobility, WassersteinFisherRao};
 
 use minvel_engine::{Draw, Expr, Shape, difference};
 use std::fmt;
@@ -106,18 +108,25 @@ pub struct Particles<'g> {
     pub at: Expr<'g>,
     /// Weights that add up to 1, `rows × []`: the law itself then, not a sample of it.
     pub weights: Option<Expr<'g>>,
+    /// log p at each, up to a constant, by an estimate that has not seen it, `rows × []`.
+    pub log_density: Option<Expr<'g>>,
 }
 
 impl<'g> From<Expr<'g>> for Particles<'g> {
     fn from(at: Expr<'g>) -> Self {
-        Particles { at, weights: None }
+        Particles { at, weights: None, log_density: None }
     }
 }
 
 impl<'g> Particles<'g> {
     /// Points with weights that add up to 1.
     pub fn weighted(at: Expr<'g>, weights: Expr<'g>) -> Self {
-        Particles { at, weights: Some(weights) }
+        Particles { at, weights: Some(weights), log_density: None }
+    }
+
+    /// The same with held-out log densities: what [`DensityEstimate::Given`] takes.
+    pub fn with_log_density(self, log_density: Expr<'g>) -> Self {
+        Particles { log_density: Some(log_density), ..self }
     }
 
     /// How many.

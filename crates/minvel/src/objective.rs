@@ -13,6 +13,7 @@
 //! | [`Denoising`] | 2 | L (+ d/ε plain) | O(1) | 2d/ε² | first, at two points |
 //! | [`Contrastive`] | 1 | ∂J (gradient only) | O(1) | O(1/ε) | first |
 //! | [`MinimumVelocity`] | 2 | L of the flow's geometry | O(1) | 8E‖∇E‖²/ε | first |
+//! | [`TransportReaction`] | 2 | L + λ·Var(E + log p) | O(1) | as its transport | as its transport |
 //! | [`ProbabilityFlow`] | 2 | L | O(1) | O(1/σ²) | none, first if reduced |
 //!
 //! **Checked by** tests/theory/objective_laws.rs, tests/theory/objective_facts.rs, tests/theory/golden.rs.
@@ -23,6 +24,7 @@ mod minimum_velocity;
 mod probability_flow;
 mod score_matching;
 mod sliced;
+mod transport_reaction;
 
 pub use contrastive::Contrastive;
 pub use denoising::Denoising;
@@ -30,6 +32,7 @@ pub use minimum_velocity::MinimumVelocity;
 pub use probability_flow::ProbabilityFlow;
 pub use score_matching::ScoreMatching;
 pub use sliced::Sliced;
+pub use transport_reaction::TransportReaction;
 
 use crate::flow::{EnergyOf, Noise, Particles};
 use minvel_engine::Expr;

@@ -15,7 +15,7 @@ mod two_sample;
 pub use stein::{SteinKernel, SteinPoint, stein_test};
 pub use two_sample::{TwoSample, Witness, two_sample_test};
 
-use super::Density;
+use super::{Density, Sample};
 use crate::Error;
 use crate::estimate::number;
 use crate::train::Context;
@@ -90,15 +90,22 @@ pub fn goodness_of_fit(
     stein_test(&*manifold, &chosen, &scores, plan, context)
 }
 
-/// Streams of the signs, of the permutations and of the choice of points.
+/// Streams of the signs, of the permutations, of the choice of points and of those that weights leave.
 const SIGNS: u32 = 0x5349_474E;
 const PERMUTATIONS: u32 = 0x5045_524D;
 const CHOICE: u32 = 0x5355_4253;
+const THINNING: u32 = 0x5448_494E;
 
 impl TestPlan {
     /// The default with a seed.
     pub fn seeded(seed: u64) -> Self {
         TestPlan { seed, ..TestPlan::default() }
+    }
+
+    /// Draws of a model that so many rows are compared with: four for each row, so that they add little to the scatter of the
+    /// rows, or fewer where rows are many, since the work is quadratic in both together; never fewer than the rows.
+    pub fn draws(&self, rows: usize) -> usize {
+        (5 * self.points / 2).saturating_sub(rows).min(4 * rows).max(rows)
     }
 
     /// A number for a row: those with the smallest are chosen, so that they are known without knowing how many rows there are.
@@ -116,6 +123,18 @@ impl TestPlan {
         let mut chosen: Vec<usize> = order[..self.points].iter().map(|(_, i)| *i).collect();
         chosen.sort_unstable();
         chosen
+    }
+
+    /// Independent points of the law of a sample: each is kept with the probability of its weight over the largest; all of them where
+    /// all weights are equal.
+    pub fn thinned(&self, sample: &Sample, ambient: usize) -> Vec<f64> {
+        let largest = sample.weights().iter().copied().fold(0.0, f64::max);
+        let kept = |i: &usize| {
+            let coin = element(Draw::Uniform, Key::new(self.seed, 0), THINNING, (i >> 32) as u32, 1, *i as u32, 0);
+            sample.weights().is_empty() || coin * largest < sample.weight(*i)
+        };
+        let all = (0..sample.rows(ambient)).filter(kept);
+        all.flat_map(|i| &sample.points()[i * ambient..][..ambient]).copied().collect()
     }
 
     /// The points that are used.

@@ -10,11 +10,12 @@
 
 use super::cloud::{Cloud, exp_below_zero, largest, sum_of_exponentials};
 use super::natural::{LEAST, MOST};
-use super::{Bump, Density, blend, blended_draws, by_rows, draw, rows, share, uniform_points};
+use super::{Bump, Density, Sample, blend, blended_draws, by_rows, draw, rows, sample, share, uniform_points};
 use crate::train::Context;
 use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Loop, widest};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -158,39 +159,55 @@ impl KernelDensity {
     }
 
     /// The density of the training points whose κ has the largest log-likelihood on the validation points, or where there
-    /// are none, by folds of the training points.
-    pub fn cross_validated(
+    /// are none, by folds of the training points, which keep groups together.
+    pub fn cross_validated<'p>(
         bump: Bump,
-        train: &[f64],
+        train: impl Into<Sample<'p>>,
         validation: Option<&[f64]>,
         search: &Search,
         context: &Context,
     ) -> Result<(KernelDensity, BandwidthSearch), Error> {
-        let count = rows(train, bump.ambient());
-        assert!(count > 1, "a bandwidth needs two points");
-        let (points, folds) = folded(train, bump.ambient(), search);
+        let train = &train.into();
+        assert!(rows(train.points(), bump.ambient()) > 1, "a bandwidth needs two points");
+        let (folded, folds) = folded(train, bump.ambient(), search);
         let fold = |i: usize| folds[folds.partition_point(|f| f.end <= i)].clone();
-        let mut density =
-            KernelDensity::new(bump, if validation.is_some() { train } else { &points }, 1.0, search.uniform);
+        let mut density = KernelDensity::of(bump, if validation.is_some() { train } else { &folded }, search.uniform);
         let bandwidth = match validation.map(|v| density.bump.cloud(v)) {
-            Some(queries) => density.clone().best(&queries, |_| 0..0, context)?,
-            None => density.clone().best(&density.cloud, fold, context)?,
+            Some(queries) => density.clone().best(&queries, &[], |_| 0..0, context)?,
+            None => density.clone().best(&density.cloud, folded.weights(), fold, context)?,
         };
         density.kappa = bandwidth.kappa;
         Ok((density, bandwidth))
     }
 
-    /// What the other points say of each point, at every κ of a ladder of doublings; repeats of a point are left out with it.
+    /// Of a sample, with κ = 1.
+    fn of(bump: Bump, sample: &Sample, uniform: f64) -> Self {
+        let density = KernelDensity::new(bump, sample.points(), 1.0, uniform);
+        if sample.weights().is_empty() { density } else { density.weighted(sample.weights()) }
+    }
+
+    /// What the other points say of each point, at every κ of a ladder of doublings; repeats of a point, and points of its group,
+    /// are left out with it.
     ///
     /// Kernels are no narrower than 1.5 times the median distance to the nearest other point, over √n (4 times in one
     /// dimension): few points would now and then ask for needles.
-    pub fn left_out(bump: Bump, points: &[f64], uniform: f64, context: &Context) -> Result<LeftOut, Error> {
-        let m = bump.ambient();
+    pub fn left_out<'p>(
+        bump: Bump,
+        points: impl Into<Sample<'p>>,
+        uniform: f64,
+        context: &Context,
+    ) -> Result<LeftOut, Error> {
+        let (m, sample) = (bump.ambient(), &points.into());
+        let points = sample.points();
         let bits = |i: &usize| points[i * m..][..m].iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>();
         let mut order: Vec<usize> = (0..rows(points, m)).collect();
-        order.sort_by_cached_key(bits);
+        // Groups of rows stand together, or repeats of a point.
+        let grouped = !sample.groups().is_empty();
+        order.sort_by_cached_key(|i| (if grouped { sample.group(*i) } else { 0 }, bits(i)));
+        let together =
+            |a: &usize, b: &usize| if grouped { sample.group(*a) == sample.group(*b) } else { bits(a) == bits(b) };
         let groups: Vec<Range<usize>> = order
-            .chunk_by(|a, b| bits(a) == bits(b))
+            .chunk_by(together)
             .scan(0, |at, group| {
                 *at += group.len();
                 Some(*at - group.len()..*at)
@@ -198,8 +215,7 @@ impl KernelDensity {
             .collect();
         assert!(groups.len() > 1, "a bandwidth needs two points");
         let group = |i: usize| groups[groups.partition_point(|g| g.end <= i)].clone();
-        let sorted: Vec<f64> = order.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-        let density = KernelDensity::new(bump, &sorted, 1.0, uniform);
+        let density = KernelDensity::of(bump, &sample.select(&order, m), uniform);
         let (least, sharpest) = (density.least(&density.cloud, group), density.sharpest(&groups));
         let mut kappas = density.ladder(least);
         if density.share.is_none() {
@@ -229,17 +245,19 @@ impl KernelDensity {
         (1.0 / square).clamp(LEAST, MOST)
     }
 
-    /// The κ under which the queries have the largest likelihood.
+    /// The κ under which the queries have the largest likelihood, by their weights (none: all equal).
     fn best(
         &mut self,
         queries: &Cloud,
+        weights: &[f64],
         without: impl Fn(usize) -> Range<usize> + Sync + Copy,
         context: &Context,
     ) -> Result<BandwidthSearch, Error> {
         let least = self.least(queries, without);
         let kappas = self.ladder(least);
         let all = self.doublings(queries, without, &kappas, context)?;
-        let mean = |k: usize| all.iter().skip(k).step_by(kappas.len()).sum::<f64>() / queries.count as f64;
+        let column = |k: usize| all.iter().skip(k).step_by(kappas.len()).copied().collect::<Vec<f64>>();
+        let mean = |k: usize| sample::mean(&column(k), weights);
         let mut tried: Vec<(f64, f64)> = kappas.iter().enumerate().map(|(k, kappa)| (*kappa, mean(k))).collect();
         let best =
             |tried: &[(f64, f64)]| (0..tried.len()).max_by(|a, b| tried[*a].1.total_cmp(&tried[*b].1)).unwrap_or(0);
@@ -249,7 +267,7 @@ impl KernelDensity {
             let mut value = |log_kappa: f64| {
                 self.kappa = log_kappa.exp();
                 let all = self.log_densities(queries, without, context)?;
-                let mean = all.iter().sum::<f64>() / all.len() as f64;
+                let mean = sample::mean(&all, weights);
                 tried.push((self.kappa, mean));
                 Ok(mean)
             };
@@ -388,15 +406,23 @@ fn sums_by_doubling(statistics: &mut [f64], weights: &[f64], kappa: f64, top: f6
 }
 
 /// The training points sorted by fold, and where each fold is.
-fn folded(train: &[f64], ambient: usize, search: &Search) -> (Vec<f64>, Vec<Range<usize>>) {
-    let count = train.len() / ambient;
+fn folded(train: &Sample, ambient: usize, search: &Search) -> (Sample<'static>, Vec<Range<usize>>) {
+    let count = train.rows(ambient);
     let folds = search.folds.clamp(2, count);
     let mut stream = Stream::new(Key::new(search.seed, 0), 0x464F_4C44);
-    let mut order: Vec<(f64, usize)> = (0..count).map(|i| (super::draw::uniform(&mut stream), i)).collect();
+    let mut places: HashMap<usize, f64> = HashMap::new();
+    let mut place = |group: usize| *places.entry(group).or_insert_with(|| super::draw::uniform(&mut stream));
+    let mut order: Vec<(f64, usize)> = (0..count).map(|i| (place(train.group(i)), i)).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let points = order.iter().flat_map(|(_, i)| &train[i * ambient..][..ambient]).copied().collect();
-    let starts = (0..folds).map(|f| f * count / folds..(f + 1) * count / folds).collect();
-    (points, starts)
+    let order: Vec<usize> = order.into_iter().map(|(_, i)| i).collect();
+    // A fold ends where a group does.
+    let group = |k: usize| train.group(order[k]);
+    let end = |f: usize| {
+        let inside = |k: &usize| *k < count && *k > 0 && group(*k) == group(*k - 1);
+        (f * count / folds..).find(|k| !inside(k)).expect("the end ends a group")
+    };
+    let starts = (0..folds).map(|f| end(f)..end(f + 1)).collect();
+    (train.select(&order, ambient), starts)
 }
 
 /// Places at which golden sections look.

@@ -11,6 +11,7 @@
 //! **Checked by** tests/densities/local_kernels.rs.
 
 mod card;
+mod classes;
 mod clusters;
 mod components;
 mod coordinates;
@@ -23,27 +24,32 @@ mod kernels;
 mod kit;
 mod lanes;
 mod layer;
+mod linkage;
 mod neighbours;
 mod octet;
 mod part;
 mod places;
 mod plain;
+mod reweighted;
 mod shape;
 mod shares;
 mod slope;
 mod sums;
 
 pub use kernels::{Family, Kind, LocalKernels};
-pub(super) use shape::cholesky;
+pub(crate) use linkage::{Sets, link, nearest};
+pub(crate) use reweighted::Reweighted;
+pub(crate) use shape::cholesky;
 
+use super::sample::Sample;
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use clusters::Clusters;
 use folds::Folds;
-use kit::Kit;
+use kit::{Kit, Planned};
 use neighbours::Neighbours;
 use serde::{Deserialize, Serialize};
-use shares::{ROUNDS, log_mean, shares};
+use shares::{ROUNDS, Rows, log_mean, shares};
 use std::sync::Arc;
 
 /// How a density of local kernels is made of points.
@@ -65,6 +71,9 @@ pub struct LocalSettings {
     /// Points from which wide kernels stand on groups of them.
     #[serde(default = "LocalSettings::before_there_were_groups")]
     pub grouped: usize,
+    /// Classes of kernels by how near their neighbours are, each with shares of its own, where there are rows enough.
+    #[serde(default = "LocalSettings::before_there_were_classes")]
+    pub classes: usize,
     /// Components of mixtures that stand beside the kernels, where there are points enough.
     #[serde(default)]
     pub mixtures: Vec<usize>,
@@ -82,15 +91,26 @@ impl Default for LocalSettings {
             neighbours: vec![3.0, 12.0],
             factors: vec![0.03, 0.1, 0.3, 1.0, 2.0],
             widths: 12,
-            shrinkage: 0.05,
+            shrinkage: 0.003,
             folds: 5,
             centres: 2_000_000,
-            grouped: 5000,
-            mixtures: vec![4, 16, 64, 256],
+            grouped: 2000,
+            classes: 4,
+            mixtures: vec![4, 8, 16, 32, 64, 128, 256],
             worth: 2e-4,
             tolerance: kernels::TOLERANCE,
         }
     }
+}
+
+/// Rows that are known by parts of them.
+pub(crate) struct RowParts {
+    /// Points that stand for the rows of each part in equal shares, row-major, part after part.
+    pub points: Vec<f64>,
+    /// How many of them each part has.
+    pub stand_ins: Vec<usize>,
+    /// Rows of each part.
+    pub rows: Vec<u64>,
 }
 
 /// What comes of points: the density, and for each point what the others say about it.
@@ -109,23 +129,28 @@ impl LocalSettings {
         usize::MAX
     }
 
+    fn before_there_were_classes() -> usize {
+        1
+    }
+
     fn before_there_was_an_index() -> f64 {
         kernels::TOLERANCE
     }
 
     /// The density of points of a manifold; from the context's checkpoint if there is one.
-    pub fn fit(
+    pub fn fit<'p>(
         &self,
         manifold: &Arc<dyn Manifold>,
-        points: &[f64],
+        points: impl Into<Sample<'p>>,
         seed: u64,
         context: &Context,
         with_derivative: bool,
     ) -> Result<LocalFit, Error> {
-        let inputs = inputs(self, points, seed).and(&[f64::from(with_derivative)]);
+        let sample = &points.into();
+        let inputs = inputs(self, sample, seed).and(&[f64::from(with_derivative)]);
         let (lists, families) = context.kept("kernels", inputs, || {
             let LocalFit { density, held_out, derivative } =
-                self.made(manifold, points, seed, context, with_derivative)?;
+                self.made(manifold, sample, seed, context, with_derivative)?;
             let tensors = density.tensors();
             let tensors = tensors.iter().map(|(name, values)| (name.as_str(), *values));
             let more = [("held-out", held_out.as_slice()), ("derivative", derivative.as_slice())];
@@ -140,18 +165,18 @@ impl LocalSettings {
     fn made(
         &self,
         manifold: &Arc<dyn Manifold>,
-        points: &[f64],
+        sample: &Sample,
         seed: u64,
         context: &Context,
         with_derivative: bool,
     ) -> Result<LocalFit, Error> {
-        let m = manifold.ambient();
+        let (m, points) = (manifold.ambient(), sample.points());
         let blank = LocalKernels::blank(manifold)?.with_tolerance(self.tolerance);
-        let by_point = Folds::new(points, m, self.folds, seed);
+        let by_point = Folds::new(sample, m, self.folds, seed);
         let (clusters, by_cluster) = match points.len() / m > self.centres {
-            false => (Clusters::rows(points), None),
+            false => (Clusters::rows(sample), None),
             true => context.stage("clusters", self.centres, "clusters", || {
-                let (clusters, folds) = Clusters::of(&blank, points, (&by_point, self.folds), self.centres, context)?;
+                let (clusters, folds) = Clusters::of(&blank, sample, (&by_point, self.folds), self.centres, context)?;
                 Ok((clusters, Some(folds)))
             })?,
         };
@@ -159,42 +184,55 @@ impl LocalSettings {
         let folds = by_cluster.as_ref().unwrap_or(&by_point);
         let scored = self.scored(points.len() / m);
         let rows = scored.len();
+        let weights = sample.select(&scored, m);
+        let weights = weights.weights();
         // The scored points of a fold, which they are, and the density of the others.
-        let part = |fold: usize| {
+        let part = |fold: usize, plan: &[Planned]| {
             let inside: Vec<usize> = (0..rows).filter(|&k| by_point.of(scored[k]) == fold).collect();
             let own: Vec<f64> = inside.iter().flat_map(|&k| &points[scored[k] * m..][..m]).copied().collect();
             let others = folds.parts(fold).1;
-            Ok::<_, Error>((own, inside, kit.build(&others, &|i| folds.of(i) == fold, context)?))
+            Ok::<_, Error>((own, inside, kit.build(&others, &|i| folds.of(i) == fold, plan, context)?))
         };
-        let (kept, ()) = context.kept("shares", inputs(self, points, seed), || {
-            let mut logs = vec![];
+        let plan = kit.plan();
+        let (kept, ()) = context.kept("shares", inputs(self, sample, seed), || {
+            let uniform_first = kit.blank.log_volume().is_some();
+            let (mut logs, mut running) = (vec![], plan.clone());
             context.stage("kernels", rows, "rows", || {
-                (0..self.folds).try_for_each(|fold| {
-                    let (own, inside, density) = part(fold)?;
-                    let count = density.families.len();
-                    logs.resize(rows * count, 0.0);
-                    let values = density.log_families(&own, context)?;
-                    for (row, &i) in values.chunks(count).zip(&inside) {
-                        logs[i * count..][..count].copy_from_slice(row);
+                for fold in 0..self.folds {
+                    let (own, inside, mut density) = part(fold, &running)?;
+                    if fold == 0 {
+                        let own = sample_of(&own, &inside, weights);
+                        let shares;
+                        (shares, density) = self.first_shares(density, &own, uniform_first, context)?;
+                        running = with_shares(&plan, &shares);
+                        logs.resize(rows * running.len(), 0.0);
                     }
-                    Ok(())
-                })
+                    let values = density.log_families(&own, context)?;
+                    for (row, &i) in values.chunks(running.len()).zip(&inside) {
+                        logs[i * running.len()..][..running.len()].copy_from_slice(row);
+                    }
+                }
+                Ok(())
             })?;
-            let count = logs.len() / rows;
-            let equal = vec![1.0 / count as f64; count];
-            let shares = shares(&logs, equal, kit.blank.log_volume().is_some(), ROUNDS, self.worth, context)?;
-            let held_out: Vec<f64> = logs.chunks(count).map(|row| log_mean(row, &shares)).collect();
+            let equal = vec![1.0 / running.len() as f64; running.len()];
+            let rows = Rows { logs: &logs, weights, uniform_first };
+            let found = shares(&rows, equal, ROUNDS, self.worth, context)?;
+            let held_out: Vec<f64> = logs.chunks(running.len()).map(|row| log_mean(row, &found)).collect();
+            let share = |planned| running.iter().position(|own| own == planned).map_or(0.0, |k| found[k]);
+            let shares: Vec<f64> = plan.iter().map(share).collect();
             Ok((lists([("shares", shares.as_slice()), ("held-out", held_out.as_slice())]), ()))
         })?;
         let list = |name: &str| kept.get(name).expect("kept under this name");
         let all: Vec<usize> = (0..clusters.points.len() / m).collect();
-        let density = kit.build(&all, &|_| false, context)?.with_shares(list("shares"));
+        let found: Vec<f64> = list("shares").iter().copied().filter(|share| *share > 0.0).collect();
+        let plan = with_shares(&plan, list("shares"));
+        let density = kit.build(&all, &|_| false, &plan, context)?.with_shares(&found);
         let mut derivative = vec![0.0; if with_derivative { rows * m } else { 0 }];
         if with_derivative {
             context.stage("folds", rows, "rows", || {
                 (0..self.folds).try_for_each(|fold| {
-                    let (own, inside, density) = part(fold)?;
-                    let slopes = density.with_shares(list("shares")).derivative(&own, context)?;
+                    let (own, inside, density) = part(fold, &plan)?;
+                    let slopes = density.with_shares(&found).derivative(&own, context)?;
                     for (row, &i) in slopes.chunks(m).zip(&inside) {
                         derivative[i * m..][..m].copy_from_slice(row);
                     }
@@ -205,25 +243,100 @@ impl LocalSettings {
         Ok(LocalFit { density, held_out: list("held-out").to_vec(), derivative })
     }
 
-    /// The density of clusters of points, with the shares that others of the same law ask for: no folds are needed where
-    /// there are as many points as one likes.
-    pub(crate) fn of_many(
+    /// Shares by some of the points of the first fold, where there are many, and the density with them: families that have none are
+    /// out of the running. Looking at all families from all points is what costs most; in many dimensions, where kernels reach
+    /// far, a few points say first which families are worth a look from more.
+    fn first_shares(
+        &self,
+        density: LocalKernels,
+        own: &Sample,
+        uniform_first: bool,
+        context: &Context,
+    ) -> Result<(Vec<f64>, LocalKernels), Error> {
+        let (m, rows) = (density.ambient(), own.rows(density.ambient()));
+        let equal = |density: &LocalKernels| vec![1.0 / density.families.len() as f64; density.families.len()];
+        if self.worth == 0.0 || rows <= FIRST {
+            return Ok((equal(&density), density));
+        }
+        let told = |density: &LocalKernels, points: usize| -> Result<Vec<f64>, Error> {
+            let some = own.select(&(0..points).map(|k| k * rows / points).collect::<Vec<usize>>(), m);
+            let logs = density.log_families(some.points(), &context.quiet())?;
+            let rows = Rows { logs: &logs, weights: some.weights(), uniform_first };
+            shares(&rows, equal(density), ROUNDS, self.worth, context)
+        };
+        if density.dim() <= FEW_DIMENSIONS {
+            let found = told(&density, FIRST)?;
+            let density = density.with_shares(&found);
+            return Ok((found, density));
+        }
+        let mut found = told(&density, GLANCE)?;
+        // What is quickly looked at is judged by the many points alone.
+        for (family, share) in found.iter_mut().enumerate() {
+            if *share == 0.0 && density.kernels_of(family) <= LIGHT {
+                *share = 1.0 / density.families.len() as f64;
+            }
+        }
+        let density = density.with_shares(&found);
+        let second = told(&density, FIRST)?;
+        // The families that the glance has left, in their order.
+        found.iter_mut().filter(|share| **share > 0.0).zip(&second).for_each(|(share, own)| *share = *own);
+        Ok((found, density.with_shares(&second)))
+    }
+
+    /// The density of clusters of points, or of the points where they are few, with the shares that others of the same law ask
+    /// for: no folds are needed where there are as many points as one likes.
+    pub(crate) fn of_many<'p>(
         &self,
         manifold: &Arc<dyn Manifold>,
-        points: &[f64],
+        points: impl Into<Sample<'p>>,
         others: &[f64],
         context: &Context,
     ) -> Result<LocalKernels, Error> {
         let blank = LocalKernels::blank(manifold)?.with_tolerance(self.tolerance);
-        let together = Folds::known(vec![0; points.len() / manifold.ambient()]);
-        let clusters = Clusters::of(&blank, points, (&together, 1), self.centres, context)?.0;
-        let kit = Kit::new(self, blank, &clusters, context)?;
-        let all: Vec<usize> = (0..clusters.points.len() / manifold.ambient()).collect();
-        let density = kit.build(&all, &|_| false, context)?;
-        let rows = others.len() / manifold.ambient();
-        let logs = context.stage("kernels", rows, "rows", || density.log_families(others, context))?;
+        let sample = points.into();
+        let rows = sample.rows(manifold.ambient());
+        let together = Folds::known(vec![0; rows]);
+        let clusters = match rows > self.centres {
+            true => Clusters::of(&blank, &sample, (&together, 1), self.centres, context)?.0,
+            false => Clusters::rows(&sample),
+        };
+        self.of_clusters(blank, &clusters, &others.into(), context)
+    }
+
+    /// The density of rows that are known by parts of them, with the shares that others of the same law ask for.
+    pub(crate) fn of_parts(
+        &self,
+        manifold: &Arc<dyn Manifold>,
+        parts: &RowParts,
+        others: &Sample,
+        context: &Context,
+    ) -> Result<LocalKernels, Error> {
+        let blank = LocalKernels::blank(manifold)?.with_tolerance(self.tolerance);
+        let (order, mut ends): (Vec<usize>, _) = ((0..parts.points.len() / manifold.ambient()).collect(), vec![0]);
+        parts.stand_ins.iter().for_each(|count| ends.push(ends[ends.len() - 1] + count));
+        let counts = parts.rows.iter().map(|rows| u32::try_from(*rows).unwrap_or(u32::MAX)).collect();
+        let masses = parts.rows.iter().map(|rows| *rows as f64).collect();
+        let sample = Sample::from(&parts.points);
+        let clusters = Clusters::gathered(&blank, &sample, (&order, &ends), (counts, masses), context)?;
+        self.of_clusters(blank, &clusters, others, context)
+    }
+
+    fn of_clusters(
+        &self,
+        blank: LocalKernels,
+        clusters: &Clusters,
+        others: &Sample,
+        context: &Context,
+    ) -> Result<LocalKernels, Error> {
+        let m = blank.ambient();
+        let kit = Kit::new(self, blank, clusters, context)?;
+        let all: Vec<usize> = (0..clusters.points.len() / m).collect();
+        let density = kit.build(&all, &|_| false, &kit.plan(), context)?;
+        let logs =
+            context.stage("kernels", others.rows(m), "rows", || density.log_families(others.points(), context))?;
         let equal: Vec<f64> = density.families.iter().map(|family| family.share).collect();
-        let shares = shares(&logs, equal, density.log_volume().is_some(), ROUNDS, self.worth, context)?;
+        let rows = Rows { logs: &logs, weights: others.weights(), uniform_first: density.log_volume().is_some() };
+        let shares = shares(&rows, equal, ROUNDS, self.worth, context)?;
         Ok(density.with_shares(&shares))
     }
 
@@ -256,14 +369,36 @@ impl LocalSettings {
 /// Points that tell the shares of kernels on clusters: some dozens of shares are known by them to 10⁻⁴ nats.
 const SCORED: usize = 500_000;
 
+/// Points of the first fold that tell which families are in the running: one that is worth 5·10⁻⁴ nats is missed by them.
+const FIRST: usize = 10_000;
+/// Points that tell before, in many dimensions, which families are looked at by those: one that is worth 10⁻³ nats is missed by them.
+const GLANCE: usize = 2000;
+/// Families of at most so many kernels, as mixtures, are quickly looked at.
+const LIGHT: usize = 1000;
+/// Up to so many dimensions most kernels reach few of many points.
+pub(crate) const FEW_DIMENSIONS: usize = 3;
+
+/// Points of a fold, with the weights of theirs among those of all scored points.
+fn sample_of(points: &[f64], inside: &[usize], weights: &[f64]) -> Sample<'static> {
+    let own: Vec<f64> = if weights.is_empty() { vec![] } else { inside.iter().map(|&k| weights[k]).collect() };
+    Sample::new(points.to_vec(), &own, vec![])
+}
+
+/// The families that have a share.
+fn with_shares(plan: &[Planned], shares: &[f64]) -> Vec<Planned> {
+    plan.iter().zip(shares).filter(|(_, share)| **share > 0.0).map(|(planned, _)| *planned).collect()
+}
+
 /// Tells fits of other points or with other settings apart.
-pub(crate) fn inputs(settings: &LocalSettings, points: &[f64], seed: u64) -> Fingerprint {
-    let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres, grouped, mixtures, worth, tolerance } =
-        settings;
-    let counts = [*widths, *folds, *centres, *grouped].map(|count| count as f64);
+pub(crate) fn inputs(settings: &LocalSettings, sample: &Sample, seed: u64) -> Fingerprint {
+    let LocalSettings { neighbours, factors, widths, shrinkage, folds, centres, grouped, classes, .. } = settings;
+    let LocalSettings { mixtures, worth, tolerance, .. } = settings;
+    let counts = [*widths, *folds, *centres, *grouped, *classes].map(|count| count as f64);
     let counts = [counts.as_slice(), &[*shrinkage, *worth, *tolerance, f64::from_bits(seed)]].concat();
     let components: Vec<f64> = mixtures.iter().map(|count| *count as f64).collect();
-    Fingerprint::new().and(neighbours).and(factors).and(&counts).and(&components).and(points)
+    let groups: Vec<f64> = sample.groups().iter().map(|group| (*group).into()).collect();
+    let rows = Fingerprint::new().and(sample.points()).and(sample.weights()).and(&groups);
+    rows.and(neighbours).and(factors).and(&counts).and(&components)
 }
 
 /// The same points in an order in which near ones stand together, `each` of them at least: halves of halves along the longest

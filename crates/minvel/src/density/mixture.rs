@@ -10,6 +10,7 @@
 use super::cloud::exp_below_zero;
 use super::component::Component;
 use super::family::Natural;
+use super::sample::{Sample, weight};
 use super::{Bump, Density, blend, blended_draws, by_rows, draw, rows, share, uniform_points};
 use crate::manifold::Space;
 use crate::train::Context;
@@ -62,14 +63,14 @@ struct Standard {
 }
 
 impl Standard {
-    fn of(bump: &Bump, points: &[f64]) -> Self {
-        let m = bump.ambient();
+    fn of(bump: &Bump, sample: &Sample) -> Self {
+        let (m, points) = (bump.ambient(), sample.points());
         let flat = bump.spaces().iter().flat_map(|s| vec![matches!(s, Space::Euclidean(_)); s.ambient()]);
         let moments = flat.enumerate().map(|(j, flat)| {
-            let column = || points.iter().skip(j).step_by(m);
-            let count = (points.len() / m) as f64;
-            let mean = column().sum::<f64>() / count;
-            let deviation = (column().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt();
+            let column: Vec<f64> = points.iter().skip(j).step_by(m).copied().collect();
+            let mean = sample.mean(&column);
+            let squares: Vec<f64> = column.iter().map(|x| (x - mean).powi(2)).collect();
+            let deviation = sample.mean(&squares).sqrt();
             if flat { (mean, if deviation > 0.0 { 1.0 / deviation } else { 1.0 }) } else { (0.0, 1.0) }
         });
         let (shift, rate) = moments.unzip();
@@ -100,6 +101,9 @@ struct Task<'a> {
     /// T, row-major.
     statistics: Vec<f64>,
     count: usize,
+    /// What each point counts, none where all are 1; and all together.
+    weights: Vec<f64>,
+    mass: f64,
     width: usize,
     /// Spreads of all points, for each space.
     spreads: Vec<Vec<f64>>,
@@ -138,12 +142,14 @@ fn expectation(guess: &Guess, statistics: &[f64], out: &mut [f64]) -> f64 {
 }
 
 impl<'a> Task<'a> {
-    fn new(bump: &'a Bump, points: Vec<f64>) -> Self {
+    fn new(bump: &'a Bump, sample: &Sample) -> Self {
+        let points = sample.points().to_vec();
         let statistics = statistics_of(bump, &points);
         let count = rows(&points, bump.ambient());
-        let width = statistics.len() / count;
-        let mean: Vec<f64> =
-            (0..width).map(|j| statistics.iter().skip(j).step_by(width).sum::<f64>() / count as f64).collect();
+        let (width, weights) = (statistics.len() / count, sample.weights().to_vec());
+        let mass = sample.total(bump.ambient());
+        let column = |j: usize| statistics.iter().skip(j).step_by(width).copied().collect::<Vec<f64>>();
+        let mean: Vec<f64> = (0..width).map(|j| sample.mean(&column(j))).collect();
         let mut rest = &mean[..];
         let mut spreads = vec![];
         for space in bump.spaces() {
@@ -151,7 +157,7 @@ impl<'a> Task<'a> {
             spreads.push(space.spreads(own));
             rest = others;
         }
-        Task { bump, points, statistics, count, width, spreads }
+        Task { bump, points, statistics, count, weights, mass, width, spreads }
     }
 
     /// Centres by k-means++ in −t, and each point given to the nearest: Σ r and Σ r T, `[1 + width, K]`.
@@ -160,9 +166,10 @@ impl<'a> Task<'a> {
         let mut nearest = vec![f64::NEG_INFINITY; self.count];
         let (mut owner, mut statistics) = (vec![0; self.count], vec![0.0; self.count]);
         for k in 0..components {
-            let total: f64 = nearest.iter().map(|t| if t.is_finite() { -t } else { 1.0 }).sum();
+            let part = |(i, t): (usize, &f64)| weight(&self.weights, i) * if t.is_finite() { -t } else { 1.0 };
+            let total: f64 = nearest.iter().enumerate().map(part).sum();
             let mut left = draw::uniform(stream) * total;
-            let mut chosen = nearest.iter().map(|t| if t.is_finite() { -t } else { 1.0 });
+            let mut chosen = nearest.iter().enumerate().map(part);
             let chosen = chosen.position(|w| {
                 left -= w;
                 left < 0.0
@@ -175,9 +182,10 @@ impl<'a> Task<'a> {
             }
         }
         let mut sums = vec![0.0; (1 + self.width) * components];
-        for (owner, t) in owner.iter().zip(self.statistics.chunks(self.width)) {
-            sums[*owner] += 1.0;
-            t.iter().enumerate().for_each(|(j, t)| sums[(1 + j) * components + owner] += t);
+        for (i, (owner, t)) in owner.iter().zip(self.statistics.chunks(self.width)).enumerate() {
+            let weight = weight(&self.weights, i);
+            sums[*owner] += weight;
+            t.iter().enumerate().for_each(|(j, t)| sums[(1 + j) * components + owner] += weight * t);
         }
         sums
     }
@@ -189,7 +197,7 @@ impl<'a> Task<'a> {
         for k in 0..components {
             let weight = sums[k];
             let mean = |j: usize| sums[(1 + j) * components + k] / weight.max(1e-300);
-            guess.constants[k] = (weight.max(1e-12) / self.count as f64).ln();
+            guess.constants[k] = (weight.max(1e-12) / self.mass).ln();
             let mut start = 0;
             for (space, spreads) in self.bump.spaces().iter().zip(&self.spreads) {
                 let own: Vec<f64> = (start..start + space.sufficient_width()).map(mean).collect();
@@ -218,7 +226,9 @@ impl<'a> Task<'a> {
             for (part, sums) in (first..).zip(parts.chunks_mut(length)) {
                 for i in part * EACH..((part + 1) * EACH).min(self.count) {
                     let statistics = &self.statistics[i * self.width..][..self.width];
-                    sums[length - 1] += expectation(guess, statistics, &mut shares);
+                    let weight = weight(&self.weights, i);
+                    sums[length - 1] += weight * expectation(guess, statistics, &mut shares);
+                    shares.iter_mut().for_each(|share| *share *= weight);
                     sums.iter_mut().zip(&shares).for_each(|(sum, r)| *sum += r);
                     for (t, sums) in statistics.iter().zip(sums[k..].chunks_mut(k)) {
                         sums.iter_mut().zip(&shares).for_each(|(sum, r)| *sum += t * r);
@@ -228,7 +238,7 @@ impl<'a> Task<'a> {
         })?;
         let mut sums = vec![0.0; length];
         all.chunks(length).for_each(|part| sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x));
-        let likelihood = sums.pop().unwrap_or(f64::NAN) / self.count as f64;
+        let likelihood = sums.pop().unwrap_or(f64::NAN) / self.mass;
         Ok((sums, likelihood))
     }
 
@@ -263,17 +273,17 @@ fn flat(width: usize) -> Natural {
 
 impl Mixture {
     /// A mixture with a given number of components.
-    pub fn fitted(
+    pub fn fitted<'p>(
         manifold: &dyn Manifold,
-        points: &[f64],
+        points: impl Into<Sample<'p>>,
         components: usize,
         search: &MixtureSearch,
         context: &Context,
     ) -> Result<Self, Error> {
-        let bump = Bump::new(manifold)?;
-        assert!(components > 0 && rows(points, bump.ambient()) > 0, "a mixture needs components and points");
-        let standard = Standard::of(&bump, points);
-        let task = Task::new(&bump, standard.apply(points));
+        let (bump, sample) = (Bump::new(manifold)?, &points.into());
+        assert!(components > 0 && rows(sample.points(), bump.ambient()) > 0, "a mixture needs components and points");
+        let standard = Standard::of(&bump, sample);
+        let task = Task::new(&bump, &sample.with_points(standard.apply(sample.points())));
         let guess = task.solve(components, search, context)?;
         let share = share(search.uniform, bump.log_volume());
         let Guess { parameters, constants } = guess;
@@ -282,19 +292,20 @@ impl Mixture {
 
     /// The mixture of 1, 2, 4, … components under which the validation points are likeliest; doubling ends when it has
     /// been worse twice, or leaves fewer than two points for each component.
-    pub fn selected(
+    pub fn selected<'p>(
         manifold: &dyn Manifold,
-        train: &[f64],
-        validation: &[f64],
+        train: impl Into<Sample<'p>>,
+        validation: impl Into<Sample<'p>>,
         search: &MixtureSearch,
         context: &Context,
     ) -> Result<Self, Error> {
+        let (train, validation) = (&train.into(), &validation.into());
         let mut best: Option<(f64, Mixture)> = None;
         let (mut components, mut worse) = (1, 0);
-        while components <= search.most && 2 * components <= train.len() / manifold.ambient() + 1 && worse < 2 {
+        while components <= search.most && 2 * components <= train.rows(manifold.ambient()) + 1 && worse < 2 {
             context.note(&format!("{components} components"));
             let mixture = Mixture::fitted(manifold, train, components, search, context)?;
-            let likelihood: f64 = mixture.log_density(validation, context)?.iter().sum();
+            let likelihood = validation.mean(&mixture.log_density(validation.points(), context)?);
             match &best {
                 Some((before, _)) if *before >= likelihood => worse += 1,
                 _ => (best, worse) = (Some((likelihood, mixture)), 0),
@@ -305,8 +316,9 @@ impl Mixture {
     }
 
     /// The same after some more rounds of expectation and maximisation, on these points.
-    pub fn refined(self, points: &[f64], rounds: usize, context: &Context) -> Result<Self, Error> {
-        let task = Task::new(&self.bump, self.standard.apply(points));
+    pub fn refined<'p>(self, points: impl Into<Sample<'p>>, rounds: usize, context: &Context) -> Result<Self, Error> {
+        let sample = &points.into();
+        let task = Task::new(&self.bump, &sample.with_points(self.standard.apply(sample.points())));
         let mut guess = Guess { parameters: self.parameters, constants: self.constants };
         let mut before = f64::NEG_INFINITY;
         for _ in 0..rounds {

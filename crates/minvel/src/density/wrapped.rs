@@ -9,7 +9,7 @@
 //! **Error.** Rounding; the steps of c and Σ leave out the end, and how |dv/dvol| changes with c: likelihoods are a little
 //! below the best. **Checked by** tests/densities/foreign.rs.
 
-use super::{Density, MixtureSearch, blend, blended_draws, by_rows, draw, rows, share};
+use super::{Density, MixtureSearch, Sample, blend, blended_draws, by_rows, draw, rows, share};
 use crate::manifold::{InNumbers, Pairs};
 use crate::special::{Eigen, erf, log_gamma};
 use crate::train::Context;
@@ -45,34 +45,39 @@ pub struct WrappedMixture {
 
 impl WrappedMixture {
     /// With a given number of components.
-    pub fn fitted(
+    pub fn fitted<'p>(
         manifold: &Arc<dyn Manifold>,
-        points: &[f64],
+        points: impl Into<Sample<'p>>,
         components: usize,
         search: &MixtureSearch,
         context: &Context,
     ) -> Result<Self, Error> {
-        assert!(components > 0 && rows(points, manifold.ambient()) > 0, "a mixture needs components and points");
+        let sample = &points.into();
+        assert!(
+            components > 0 && rows(sample.points(), manifold.ambient()) > 0,
+            "a mixture needs components and points"
+        );
         let space = Arc::new(InNumbers::new(manifold)?);
-        Self::solved(&space, points, components, search, context)
+        Self::solved(&space, sample, components, search, context)
     }
 
     /// The mixture of 1, 2, 4, … components under which the validation points are likeliest; doubling ends when it has
     /// been worse twice, or leaves fewer than two points for each component.
-    pub fn selected(
+    pub fn selected<'p>(
         manifold: &Arc<dyn Manifold>,
-        train: &[f64],
-        validation: &[f64],
+        train: impl Into<Sample<'p>>,
+        validation: impl Into<Sample<'p>>,
         search: &MixtureSearch,
         context: &Context,
     ) -> Result<Self, Error> {
+        let (train, validation) = (&train.into(), &validation.into());
         let space = Arc::new(InNumbers::new(manifold)?);
         let mut best: Option<(f64, WrappedMixture)> = None;
         let (mut components, mut worse) = (1, 0);
-        while components <= search.most && 2 * components <= train.len() / space.ambient + 1 && worse < 2 {
+        while components <= search.most && 2 * components <= train.rows(space.ambient) + 1 && worse < 2 {
             context.note(&format!("{components} components"));
             let mixture = Self::solved(&space, train, components, search, context)?;
-            let likelihood: f64 = mixture.log_density(validation, context)?.iter().sum();
+            let likelihood = validation.mean(&mixture.log_density(validation.points(), context)?);
             match &best {
                 Some((before, _)) if *before >= likelihood => worse += 1,
                 _ => (best, worse) = (Some((likelihood, mixture)), 0),
@@ -97,24 +102,26 @@ impl WrappedMixture {
 
     fn solved(
         space: &Arc<InNumbers>,
-        points: &[f64],
+        sample: &Sample,
         components: usize,
         search: &MixtureSearch,
         context: &Context,
     ) -> Result<Self, Error> {
-        let (mut mixture, mut shares) = Self::start(space, points, components, search);
+        let points = sample.points();
+        let (mut mixture, mut shares) = Self::start(space, sample, components, search);
         let mut before = f64::NEG_INFINITY;
         for round in 0..search.rounds.min(ROUNDS) {
             mixture.maximise(points, &shares, context)?;
             let logs = mixture.log_components(points, context)?;
             let mut likelihood = 0.0;
-            for (row, shares) in logs.chunks(components).zip(shares.chunks_mut(components)) {
+            for (i, (row, shares)) in logs.chunks(components).zip(shares.chunks_mut(components)).enumerate() {
+                let weight = sample.weight(i);
                 let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let sum: f64 = row.iter().map(|l| (l - top).exp()).sum();
-                shares.iter_mut().zip(row).for_each(|(s, l)| *s = (l - top).exp() / sum);
-                likelihood += top + sum.ln();
+                shares.iter_mut().zip(row).for_each(|(s, l)| *s = weight * ((l - top).exp() / sum));
+                likelihood += weight * (top + sum.ln());
             }
-            likelihood /= (logs.len() / components) as f64;
+            likelihood /= sample.total(space.ambient);
             // Bounded widths make the first rounds uneven.
             if likelihood - before < ENOUGH && round >= LEAST {
                 break;
@@ -125,16 +132,17 @@ impl WrappedMixture {
     }
 
     /// Centres by k-means++ in squared distance, and each point given to the nearest.
-    fn start(space: &Arc<InNumbers>, points: &[f64], components: usize, search: &MixtureSearch) -> (Self, Vec<f64>) {
-        let (n, m, count) = (space.dim, space.ambient, points.len() / space.ambient);
+    fn start(space: &Arc<InNumbers>, sample: &Sample, components: usize, search: &MixtureSearch) -> (Self, Vec<f64>) {
+        let (n, m, points) = (space.dim, space.ambient, sample.points());
+        let count = sample.rows(m);
         let mut stream = Stream::new(Key::new(search.seed, 0), 0x5752_5000 + components as u32);
         let (mut nearest, mut owner) = (vec![f64::INFINITY; count], vec![0; count]);
         let (mut squares, mut centres) = (vec![0.0; count], vec![]);
         for k in 0..components {
-            let weight = |s: &f64| if s.is_finite() { *s } else { 1.0 };
-            let mut left = draw::uniform(&mut stream) * nearest.iter().map(weight).sum::<f64>();
-            let chosen = nearest.iter().position(|s| {
-                left -= weight(s);
+            let part = |(i, s): (usize, &f64)| sample.weight(i) * if s.is_finite() { *s } else { 1.0 };
+            let mut left = draw::uniform(&mut stream) * nearest.iter().enumerate().map(part).sum::<f64>();
+            let chosen = nearest.iter().enumerate().map(part).position(|part| {
+                left -= part;
                 left < 0.0
             });
             let centre = &points[chosen.unwrap_or(count - 1) * m..][..m];
@@ -147,7 +155,7 @@ impl WrappedMixture {
             }
         }
         let mut shares = vec![0.0; count * components];
-        owner.iter().enumerate().for_each(|(i, k)| shares[i * components + k] = 1.0);
+        owner.iter().enumerate().for_each(|(i, k)| shares[i * components + k] = sample.weight(i));
         let (factors, constants, ends) = (vec![0.0; components * n * n], vec![0.0; components], vec![0.0; components]);
         let share = share(search.uniform, space.volume.map(f64::ln));
         let frames = space.frames(&centres);

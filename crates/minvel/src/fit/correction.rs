@@ -8,15 +8,16 @@
 //! the data is right; its Laplacian does not depend on f. **Error.** Bias O(ε) of the objective, as MVL has it.
 //! **Checked by** crates/lab/tests/lab/fit.rs.
 
+use super::expert;
 use super::settings::{FitSettings, Geometry, Goal};
-use crate::energy::{Energy, Head, Mlp};
+use crate::density::Sample;
+use crate::energy::{Energy, Mlp};
 use crate::flow::{EnergyOf, FlowForm, Law, Noise, RiemannianLangevin};
-use crate::network::Features;
 use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
 use crate::train::{Context, Fingerprint, Learner, Step, Trainer, lists};
 use crate::{Divergence, Error, Manifold, energy, stream};
 use minvel_engine::optim::{Optimiser, RateSchedule};
-use minvel_engine::{Clock, Draw, Expr, Graph, Program, State, grad};
+use minvel_engine::{Clock, Draw, Expr, Graph, Program, State};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -27,12 +28,14 @@ pub(super) struct Rows {
     pub pull: Vec<f64>,
     /// w.
     pub mobility: Vec<f64>,
+    /// What each point counts.
+    pub weights: Vec<f64>,
 }
 
 impl Rows {
     /// From log a and ∂ log a at points that a has not seen.
-    pub fn new(points: &[f64], log_anchor: &[f64], derivative: &[f64], median: Option<f64>, dim: usize) -> Self {
-        let n = dim as f64;
+    pub fn new(sample: &Sample, log_anchor: &[f64], derivative: &[f64], median: Option<f64>, dim: usize) -> Self {
+        let (n, points) = (dim as f64, sample.points());
         let m = points.len() / log_anchor.len();
         let mobility: Vec<f64> = log_anchor
             .iter()
@@ -40,7 +43,24 @@ impl Rows {
             .collect();
         let slope = |w: f64| 1.0 - 2.0 / n * (1.0 - w);
         let pull = derivative.iter().enumerate().map(|(k, s)| slope(mobility[k / m]) * s).collect();
-        Rows { points: points.to_vec(), pull, mobility }
+        let weights = (0..log_anchor.len()).map(|i| sample.weight(i)).collect();
+        Rows { points: points.to_vec(), pull, mobility, weights }
+    }
+
+    /// The same rows for batches that take each in turn: a row of weight w is there ⌈w⌉ times, with equal parts of it, so that no
+    /// row of a batch counts more than 1. Rows of weight 1 are as they are.
+    pub fn in_turns(self) -> Self {
+        let m = self.points.len() / self.weights.len();
+        // Rounding of weights makes no further turn.
+        let turns: Vec<usize> = self.weights.iter().map(|w| (w - 1e-9).ceil().max(1.0) as usize).collect();
+        let places: Vec<usize> = (0..turns.len()).flat_map(|i| std::iter::repeat_n(i, turns[i])).collect();
+        let rows = |all: &[f64]| places.iter().flat_map(|&i| &all[i * m..][..m]).copied().collect();
+        Rows {
+            points: rows(&self.points),
+            pull: rows(&self.pull),
+            mobility: places.iter().map(|&i| self.mobility[i]).collect(),
+            weights: places.iter().map(|&i| self.weights[i] / turns[i] as f64).collect(),
+        }
     }
 }
 
@@ -81,14 +101,7 @@ pub(super) struct Correction<'a> {
 impl Correction<'_> {
     /// The network, one output.
     pub fn network(&self) -> Mlp {
-        let network = &self.settings.network;
-        let features = Features::of(self.manifold.clone());
-        let features = match network.waves {
-            0 => features,
-            waves => features.with_fourier(waves, network.frequency, self.settings.seed),
-        };
-        let activation = network.activation;
-        Mlp::with_head("correction", features, &network.hidden, activation, Head::Scalar)
+        expert::network(&self.manifold, &self.settings.network, self.settings.seed)
     }
 
     fn objective(&self) -> Box<dyn Objective> {
@@ -104,11 +117,12 @@ impl Correction<'_> {
     }
 
     /// The loss in the scale of J: of `rows`, or minus the log-likelihood with draws of the anchor.
-    fn loss<'g>(&self, goal: Goal, network: &Mlp, rows: [Expr<'g>; 3], draws: Expr<'g>) -> Expr<'g> {
-        let [points, pull, mobility] = rows;
+    fn loss<'g>(&self, goal: Goal, network: &Mlp, rows: [Expr<'g>; 4], draws: Expr<'g>) -> Expr<'g> {
+        let [points, pull, mobility, weights] = rows;
         if goal == Goal::Likelihood {
             let count = draws.shape().rows.expect("draws are rows") as f64;
-            return network.energy(points).mean_rows() + (-network.energy(draws)).logsumexp_rows() - count.ln();
+            let energy = (weights * network.energy(points)).mean_rows() / weights.mean_rows();
+            return energy + (-network.energy(draws)).logsumexp_rows() - count.ln();
         }
         let objective = self.objective();
         let rows = |energy: EnergyOf<'_, 'g>| {
@@ -117,6 +131,7 @@ impl Correction<'_> {
         // What the anchor alone would give, with the same noise, does not depend on f and is taken off: it is large.
         let anchor = |y: Expr<'g>| -pull.dot(y);
         let gained = rows(&|y| network.energy(y) + anchor(y)) - rows(&anchor).stop_gradient();
+        let mobility = mobility * weights;
         (mobility * gained).mean_rows() / (objective.scale() * mobility.mean_rows())
     }
 
@@ -131,10 +146,11 @@ impl Correction<'_> {
         let batch = learning.batch.min(count);
         let order = g.random_rows(Draw::Epoch(count as u32), stream::DATA, batch, []);
         let pick = |name: &str, dims: &[usize]| g.input(name, [&[count], dims].concat()).gather(order);
-        let rows = [pick("points", &[m]), pick("pull", &[m]), pick("mobility", &[])];
+        let rows = [pick("points", &[m]), pick("pull", &[m]), pick("mobility", &[]), pick("weights", &[])];
         let some = g.random_rows(Draw::Integer(many as u32), stream::DRAWS, batch, []);
         let anchor = g.input("draws", [many, m]).gather(some);
-        let scale = learning.penalty * network.energy(rows[0]).square().mean_rows();
+        let square = network.energy(rows[0]).square();
+        let scale = learning.penalty * (rows[3] * square).mean_rows() / rows[3].mean_rows();
         let loss = self.loss(self.settings.objective, &network, rows, anchor);
         let schedule = RateSchedule::Cosine { steps: learning.steps, floor: 0.0 };
         let optimiser = Optimiser { schedule, ..Optimiser::adam(learning.rate) };
@@ -146,6 +162,7 @@ impl Correction<'_> {
             .input("points", single(&train.points))
             .input("pull", single(&train.pull))
             .input("mobility", single(&train.mobility))
+            .input("weights", single(&train.weights))
             .input("draws", single(draws));
 
         let mut judge = Judge::new(self, self.settings.objective, &network, validation, draws, context)?;
@@ -183,7 +200,7 @@ impl Correction<'_> {
 }
 
 /// Sets the last layer to zero: the correction begins as none.
-fn silence(network: &Mlp, state: &mut State<f32>) {
+pub(super) fn silence(network: &Mlp, state: &mut State<f32>) {
     let parameters = network.parameters();
     for p in &parameters[parameters.len() - 2..] {
         let len: usize = p.dims.iter().product();
@@ -192,7 +209,7 @@ fn silence(network: &Mlp, state: &mut State<f32>) {
 }
 
 /// The variables of one replica.
-fn one_replica(state: &State<f32>, r: usize) -> State<f32> {
+pub(super) fn one_replica(state: &State<f32>, r: usize) -> State<f32> {
     let mut own = State::new(1);
     for (name, values) in state.iter() {
         let len = values.len() / state.replicas();
@@ -225,7 +242,7 @@ impl Judge {
         let (count, many) = (rows.mobility.len(), (draws.len() / m).min(20_000));
         let given = |name: &str, dims: &[usize]| g.input_rows(name, count, dims.to_vec());
         let anchor = g.input_rows("draws", many, [m]);
-        let given = [given("points", &[m]), given("pull", &[m]), given("mobility", &[])];
+        let given = [given("points", &[m]), given("pull", &[m]), given("mobility", &[]), given("weights", &[])];
         let loss = correction.loss(goal, network, given, anchor);
         let program = g.try_compile::<f32>(&[loss], &[], &context.options(correction.settings.seeds))?;
         let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
@@ -233,6 +250,7 @@ impl Judge {
             ("points", single(&rows.points)),
             ("pull", single(&rows.pull)),
             ("mobility", single(&rows.mobility)),
+            ("weights", single(&rows.weights)),
             ("draws", single(&draws[..many * m])),
         ];
         let noisy = goal != Goal::Likelihood;
@@ -276,29 +294,8 @@ impl Averaged {
     /// Points that are worked on at once.
     pub const ROWS: usize = 4096;
 
-    /// f, for so many points.
-    pub fn value(
-        network: &Mlp,
-        states: &[State<f32>],
-        m: usize,
-        count: usize,
-        context: &Context,
-    ) -> Result<Self, Error> {
-        Self::of(states, m, 1, count, context, |x| network.energy(x))
-    }
-
-    /// ∂f in the coordinates of the points.
-    pub fn derivative(
-        network: &Mlp,
-        states: &[State<f32>],
-        m: usize,
-        count: usize,
-        context: &Context,
-    ) -> Result<Self, Error> {
-        Self::of(states, m, m, count, context, |x| grad(network.energy(x), &[x])[0])
-    }
-
-    fn of(
+    /// A function of `width` numbers, for so many points.
+    pub fn of(
         states: &[State<f32>],
         m: usize,
         width: usize,

@@ -9,14 +9,15 @@
 
 use super::evaluation::{Baseline, COMPARED, Evaluation};
 use super::few::SIGMAS;
-use super::fitness::{Coverage, Draws, Fitness, inside};
+use super::fitness::{Coverage, Draws, Fitness, share_inside};
+use super::leak::Leak;
 use super::model::{History, Model};
 use super::outliers::Reference;
 use super::procedure::{Procedure, Record, Trial};
 use super::settings::{FitSettings, Goal};
-use crate::density::TestPlan;
+use super::split::folds_of;
+use crate::density::{Sample, TestPlan};
 use crate::estimate::Estimate;
-use crate::fit::{Split, folds, leaked_share};
 use crate::stream::subseed;
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
@@ -47,8 +48,6 @@ struct Fold {
     levels: Vec<f64>,
     /// Error of log Z.
     error: f64,
-    /// Share of the rows that repeat one of the others.
-    leaked: f64,
 }
 
 impl Fold {
@@ -71,7 +70,7 @@ impl Fold {
 struct CrossValidation<'a> {
     manifold: &'a Arc<dyn Manifold>,
     settings: &'a FitSettings,
-    points: &'a [f64],
+    rows: &'a Sample<'a>,
     context: &'a Context<'a>,
     /// Name and method of each baseline.
     names: Vec<(String, String)>,
@@ -81,15 +80,18 @@ struct CrossValidation<'a> {
 pub(super) fn learn(
     manifold: &Arc<dyn Manifold>,
     settings: &FitSettings,
-    points: &[f64],
+    sample: &Sample,
     context: &Context,
 ) -> Result<(Model, Record), Error> {
-    let rows = points.len() / manifold.ambient();
+    let m = manifold.ambient();
+    let rows = sample.rows(m);
     let count = settings.few.folds.min(rows);
     let repeats = if count == rows { 1 } else { settings.few.repeats.min(ONCE.div_ceil(rows)) };
-    let mut this = CrossValidation { manifold, settings, points, context, names: vec![] };
-    let parts: Vec<Vec<usize>> =
-        (0..repeats as u64).flat_map(|r| folds(rows, count, settings.seed.wrapping_add(r << 32))).collect();
+    let mut this = CrossValidation { manifold, settings, rows: sample, context, names: vec![] };
+    let parts = |repeat: u64| folds_of(sample, m, count, settings.seed.wrapping_add(repeat << 32));
+    // Groups may fill fewer folds.
+    let count = parts(0).len();
+    let parts: Vec<Vec<usize>> = (0..repeats as u64).flat_map(parts).collect();
     let all = context.stage("cross-validation", parts.len(), "folds", || {
         let mut all = vec![];
         for part in parts {
@@ -99,55 +101,62 @@ pub(super) fn learn(
         Ok(all)
     });
     let mut all = all?;
-    let leaked = all[..count].iter().map(|f| f.leaked * f.rows.len() as f64).sum::<f64>() / rows as f64;
-    let (mut model, mut history) = (Model::of_few(manifold, settings, points, context)?, History::default());
+    let (mut model, mut history) = (Model::of_few(manifold, settings, sample, context)?, History::default());
     let mut procedure = Procedure::CrossValidation { rows, folds: count, repeats, correction: Trial::None };
     if settings.objective != Goal::None && rows >= settings.few.correction {
         procedure = Procedure::CrossValidation { rows, folds: count, repeats, correction: Trial::NotBetter };
         if let Some(corrected) = this.corrected(&all[..count])? {
-            (model, history) = Model::corrected_of_few(manifold, settings, points, &context.within("all"))?;
+            (model, history) = Model::corrected_of_few(manifold, settings, sample, &context.within("all"))?;
             all = corrected;
             procedure = Procedure::CrossValidation { rows, folds: count, repeats: 1, correction: Trial::Used };
         }
     }
     let evaluation = this.evaluation(&all, &model, count)?;
-    model.reference = Reference::new(all[..count].iter().flat_map(|fold| fold.own.iter().copied()).collect());
-    Ok((model, Record { history, evaluation, procedure, leaked_share: leaked }))
+    let first = all[..count].iter();
+    let (order, logs): (Vec<usize>, Vec<f64>) =
+        first.flat_map(|fold| fold.rows.iter().copied().zip(fold.own.iter().copied())).unzip();
+    model.reference = Reference::new(&sample.select(&order, m), &logs);
+    let leak = Leak::of(manifold, settings, sample, None, context)?;
+    Ok((model, Record { history, evaluation, procedure, leaked_share: 0.0, leak, split: None }))
 }
 
 impl CrossValidation<'_> {
-    fn select(&self, rows: &[usize]) -> Vec<f64> {
-        let m = self.manifold.ambient();
-        rows.iter().flat_map(|&i| &self.points[i * m..][..m]).copied().collect()
+    fn select(&self, rows: &[usize]) -> Sample<'static> {
+        self.rows.select(rows, self.manifold.ambient())
+    }
+
+    /// How many rows there are.
+    fn count(&self) -> usize {
+        self.rows.rows(self.manifold.ambient())
     }
 
     /// The rows that are not in a fold, which stands in order.
     fn others(&self, rows: &[usize]) -> Vec<usize> {
-        (0..self.points.len() / self.manifold.ambient()).filter(|i| rows.binary_search(i).is_err()).collect()
+        (0..self.count()).filter(|i| rows.binary_search(i).is_err()).collect()
     }
 
     /// A fold by its number, from the context's checkpoint if there is one.
     fn kept(&mut self, number: usize, rows: Vec<usize>, with_scores: bool) -> Result<Fold, Error> {
         let numbers: Vec<f64> = rows.iter().map(|&i| i as f64).collect();
-        let inputs = Fingerprint::new().and(self.points).and(&numbers);
-        let make =
-            || self.fold(&rows, with_scores).map(|(fold, names)| (fold.lists(), (names, fold.error, fold.leaked)));
-        let (kept, (names, error, leaked)) = self.context.kept(&format!("left-out-{number}"), inputs, make)?;
+        let groups: Vec<f64> = self.rows.groups().iter().map(|group| (*group).into()).collect();
+        let inputs = Fingerprint::new().and(self.rows.points()).and(self.rows.weights()).and(&groups).and(&numbers);
+        let make = || self.fold(&rows, with_scores).map(|(fold, names)| (fold.lists(), (names, fold.error)));
+        let (kept, (names, error)) = self.context.kept(&format!("left-out-{number}"), inputs, make)?;
         let list = |name: &str| kept.get(name).unwrap_or_default().to_vec();
         let baselines = (0..names.len()).map(|k| list(&format!("baseline-{k}"))).collect();
         self.names = names;
         let [own, kernels, scores] = ["own", "kernels", "scores"].map(list);
         let [draws, levels] = ["draws", "levels"].map(list);
-        Ok(Fold { rows, own, kernels, baselines, scores, draws, levels, error, leaked })
+        Ok(Fold { rows, own, kernels, baselines, scores, draws, levels, error })
     }
 
     /// A fold, and name and method of each baseline.
     fn fold(&self, rows: &[usize], with_scores: bool) -> Result<(Fold, Vec<(String, String)>), Error> {
         self.context.go_on()?;
-        let (quiet, test, others) = (self.context.quiet(), self.select(rows), self.others(rows));
-        let model = Model::of_few(self.manifold, self.settings, &self.select(&others), &quiet)?;
+        let (quiet, test, others) = (self.context.quiet(), self.select(rows), self.select(&self.others(rows)));
+        let model = Model::of_few(self.manifold, self.settings, &others, &quiet)?;
         let (mut names, mut baselines) = (vec![], vec![]);
-        let standard = model.standardised(&test);
+        let standard = model.standardised(test.points());
         for other in COMPARED {
             let Some((name, logs)) = other.log_densities(&model, &standard, self.settings.seed, &quiet)? else {
                 continue;
@@ -155,9 +164,7 @@ impl CrossValidation<'_> {
             baselines.push(logs.iter().map(|l| l + model.log_unit()).collect());
             names.push((name, other.method().to_string()));
         }
-        let split = Split { train: others, validation: vec![], test: rows.to_vec() };
-        let leaked = leaked_share(self.points, self.manifold.ambient(), &split);
-        Ok((Fold { baselines, leaked, ..judged(&model, rows.to_vec(), &test, with_scores, &quiet)? }, names))
+        Ok((Fold { baselines, ..judged(&model, rows.to_vec(), test.points(), with_scores, &quiet)? }, names))
     }
 
     /// The folds of one repeat with corrected models, where these are better by more than chance.
@@ -167,8 +174,8 @@ impl CrossValidation<'_> {
             let context = self.context.within(&format!("fold-{k}"));
             let (test, others) = (self.select(&fold.rows), self.select(&self.others(&fold.rows)));
             let (model, _) = Model::corrected_of_few(self.manifold, self.settings, &others, &context)?;
-            let own = judged(&model, fold.rows.clone(), &test, true, &context)?;
-            corrected.push(Fold { baselines: fold.baselines.clone(), leaked: fold.leaked, ..own });
+            let own = judged(&model, fold.rows.clone(), test.points(), true, &context)?;
+            corrected.push(Fold { baselines: fold.baselines.clone(), ..own });
             let gain = self.gain(plain, &corrected);
             if corrected.len() == SCREENED && gain.mean <= 0.0 {
                 return Ok(None);
@@ -181,17 +188,19 @@ impl CrossValidation<'_> {
     /// By how much corrected models are better, row by row.
     fn gain(&self, plain: &[Fold], corrected: &[Fold]) -> Estimate {
         let pairs = plain.iter().zip(corrected);
-        self.estimate(pairs.map(|(a, b)| b.own.iter().zip(&a.own).map(|(b, a)| b - a).collect()).collect())
+        let gain = |(a, b): (&Fold, &Fold)| b.own.iter().zip(&a.own).map(|(b, a)| b - a).collect();
+        self.estimate(corrected, pairs.map(gain).collect())
     }
 
     /// The mean of numbers, one for each row of each fold.
-    fn estimate(&self, folds: Vec<Vec<f64>>) -> Estimate {
-        corrected_mean(&folds, self.points.len() / self.manifold.ambient())
+    fn estimate(&self, folds: &[Fold], values: Vec<Vec<f64>>) -> Estimate {
+        let rows: Vec<&[usize]> = folds.iter().map(|fold| fold.rows.as_slice()).collect();
+        corrected_mean(&values, &rows, self.rows, self.count())
     }
 
     fn evaluation(&self, all: &[Fold], model: &Model, first: usize) -> Result<Evaluation, Error> {
         let nll = |of: &dyn Fn(&Fold) -> Vec<f64>| {
-            self.estimate(all.iter().map(|f| of(f).into_iter().map(|l| -l).collect()).collect())
+            self.estimate(all, all.iter().map(|f| of(f).into_iter().map(|l| -l).collect()).collect())
         };
         // The error of log Z, as a number to add.
         let largest = all.iter().map(|f| f.error).fold(0.0, f64::max);
@@ -206,12 +215,14 @@ impl CrossValidation<'_> {
             }
         };
         Ok(Evaluation {
-            test_rows: self.points.len() / self.manifold.ambient(),
+            ingredients: vec![],
+            velocity: None,
+            test_rows: self.count(),
             test_nll: nll(&|f| f.own.clone()) + error,
             kernels_nll: nll(&|f| f.kernels.clone()),
             baselines: self.names.iter().enumerate().map(baseline).collect(),
             goodness: self.goodness(&all[..first], model)?,
-            coverage: coverage(&all[..first]),
+            coverage: self.coverage(&all[..first]),
         })
     }
 
@@ -219,10 +230,21 @@ impl CrossValidation<'_> {
     fn goodness(&self, folds: &[Fold], model: &Model) -> Result<Fitness, Error> {
         let rows: Vec<usize> = folds.iter().flat_map(|f| f.rows.clone()).collect();
         let scores: Vec<f64> = folds.iter().flat_map(|f| f.scores.clone()).collect();
-        let (points, scores) = (model.standardised(&self.select(&rows)), model.standard.slopes(&scores));
-        let plan = TestPlan::seeded(self.settings.seed);
+        let (sample, plan, m) = (self.select(&rows), TestPlan::seeded(self.settings.seed), self.manifold.ambient());
         let draws: Vec<f64> = folds.iter().flat_map(|f| f.draws.clone()).collect();
+        // The same rows of all three.
+        let [points, scores, draws] =
+            [sample.points(), &scores, &draws].map(|all| plan.thinned(&sample.with_points(all.to_vec()), m));
+        let (points, scores) = (model.standardised(&points), model.standard.slopes(&scores));
         Fitness::of_scores(model, &points, &scores, &model.standardised(&draws), &plan, self.context)
+    }
+
+    /// The coverage of all rows, each by the regions of the model that has not seen it.
+    fn coverage(&self, folds: &[Fold]) -> Vec<Coverage> {
+        let rows: Vec<usize> = folds.iter().flat_map(|f| f.rows.iter().copied()).collect();
+        let levels: Vec<f64> = folds.iter().flat_map(|f| f.levels.iter().copied()).collect();
+        let (sample, draws) = (self.select(&rows), folds.iter().map(|f| DRAWS.max(f.rows.len())).sum());
+        Coverage::of(share_inside(&sample, &levels), sample.total(self.manifold.ambient()), draws)
     }
 }
 
@@ -247,22 +269,23 @@ fn judged(model: &Model, rows: Vec<usize>, test: &[f64], with_scores: bool, cont
         draws,
         levels,
         error: model.log_z().value.std_error,
-        leaked: 0.0,
     })
 }
 
-/// The coverage of all rows, each by the regions of the model that has not seen it.
-fn coverage(folds: &[Fold]) -> Vec<Coverage> {
-    let rows = folds.iter().map(|f| f.rows.len() as u64).sum();
-    let draws = folds.iter().map(|f| DRAWS.max(f.rows.len())).sum();
-    Coverage::of(inside(folds.iter().flat_map(|f| f.levels.iter().copied())), rows, draws)
-}
-
-/// The mean over folds of `rows` rows, with the error of Nadeau and Bengio, or that of the mean over rows if that is larger.
-fn corrected_mean(folds: &[Vec<f64>], rows: usize) -> Estimate {
+/// The mean over folds of a sample of `rows` rows, with the error of Nadeau and Bengio, or that of the mean over rows if that is
+/// larger; each fold has the numbers of these rows.
+fn corrected_mean(folds: &[Vec<f64>], of: &[&[usize]], sample: &Sample, rows: usize) -> Estimate {
     let all: Vec<f64> = folds.concat();
-    let over_rows = Estimate::of(all.iter().copied());
-    let means = Estimate::of(folds.iter().map(|f| f.iter().sum::<f64>() / f.len() as f64));
+    // A group lies in one fold of a repeat: repeats of it are told apart by their folds.
+    let places = of.iter().enumerate().flat_map(|(f, own)| own.iter().map(move |&i| (f, i)));
+    let groups = places.clone().map(|(f, i)| (f * rows + sample.group(i)) as u32).collect();
+    let weights: Vec<f64> = places.filter_map(|(_, i)| sample.weights().get(i).copied()).collect();
+    let over_rows = match sample.weights().is_empty() && sample.groups().is_empty() {
+        true => Estimate::of(all.iter().copied()),
+        false => Sample::new(vec![], &weights, groups).estimate(&all),
+    };
+    let mean = |(f, own): (&Vec<f64>, &&[usize])| sample.select(own, 0).mean(f);
+    let means = Estimate::of(folds.iter().zip(of).map(mean));
     let (count, size) = (folds.len() as f64, all.len() as f64 / folds.len() as f64);
     // std_error² = s²/J.
     let shared = means.std_error * (1.0 + count * size / (rows as f64 - size)).sqrt();
@@ -273,6 +296,7 @@ fn corrected_mean(folds: &[Vec<f64>], rows: usize) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit::folds;
     use minvel_engine::random::{Key, Stream};
 
     /// Scores of one draw of n rows all move together when another n rows are drawn: the ± must be as wide as they move.
@@ -290,7 +314,9 @@ mod tests {
                 let mean = total / (ROWS - part.len()) as f64;
                 part.iter().map(|&i| -0.5 * (x[i] - mean).powi(2)).collect()
             };
-            let estimate = corrected_mean(&parts.iter().map(score).collect::<Vec<_>>(), ROWS);
+            let rows: Vec<&[usize]> = parts.iter().map(Vec::as_slice).collect();
+            let estimate =
+                corrected_mean(&parts.iter().map(score).collect::<Vec<_>>(), &rows, &Sample::from(x.clone()), ROWS);
             means.push(estimate.mean);
             errors.push(estimate.std_error);
         }

@@ -2,19 +2,27 @@
 
 use super::crossvalidation;
 use super::evaluation::Evaluation;
+use super::leak::Leak;
 use super::model::Model;
 use super::procedure::{Procedure, Record};
+use super::rows::{About, Given};
 use super::settings::{FewSettings, FitSettings, Geometry, Goal, LearningSettings, NetworkSettings};
-use super::split::{Split, leaked_share};
-use crate::density::{Density, LocalSettings};
+use super::sketch::Sketch;
+use super::split::{Part, Split, folds_of, leaked_share};
+use super::uncertainty::Uncertainty;
+use crate::density::{Density, LocalSettings, Sample};
 use crate::estimate::Estimate;
 use crate::train::Context;
 use crate::{Device, Error, Manifold};
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The fewest points that a density is fitted to.
-pub const LEAST_POINTS: usize = 5;
+/// The fewest points that a density is fitted to: without one of them there are still two, by which a width is chosen.
+pub const LEAST_POINTS: usize = 3;
+/// The fewest training points of a split: part of them are for validation where none are given.
+const LEAST_TRAINING: usize = 5;
 
 /// Something that is a manifold, or shares one.
 pub trait IntoManifold {
@@ -54,18 +62,21 @@ impl IntoManifold for &Arc<dyn Manifold> {
 /// ```
 #[derive(Clone)]
 pub struct Fit<'a> {
-    manifold: Arc<dyn Manifold>,
-    settings: FitSettings,
+    pub(super) manifold: Arc<dyn Manifold>,
+    pub(super) settings: FitSettings,
     threads: usize,
     device: Device,
     context: Option<&'a Context<'a>>,
+    about: About,
+    split: Option<Vec<Part>>,
 }
 
 impl Fit<'static> {
     /// A density on a manifold, with the default settings.
     pub fn on(manifold: impl IntoManifold) -> Self {
         let (settings, device) = (FitSettings::default(), Context::bare().device);
-        Fit { manifold: manifold.into_manifold(), settings, threads: 0, device, context: None }
+        let (about, split) = (About::default(), None);
+        Fit { manifold: manifold.into_manifold(), settings, threads: 0, device, context: None, about, split }
     }
 }
 
@@ -162,8 +173,103 @@ impl<'a> Fit<'a> {
         Fit { context: Some(context), ..self }
     }
 
+    /// What each row stands for, up to a factor: weight 2 is the row twice, and weight 0 is no row. Default: all are equal.
+    ///
+    /// ```
+    /// use minvel::fit::Fit;
+    /// use minvel::manifold::Euclidean;
+    /// let xs: Vec<f64> = (0..20).map(|k| (k as f64).sin()).collect();
+    /// let weights: Vec<f64> = (0..20).map(|k| f64::from(k % 3)).collect();
+    /// let repeated: Vec<f64> = (0..20).flat_map(|k| vec![xs[k]; k % 3]).collect();
+    /// let [one, other] = [Fit::on(Euclidean(1)).weights(&weights).points(&xs)?, Fit::on(Euclidean(1)).points(&repeated)?];
+    /// assert!((one.log_density(&[0.3])?[0] - other.log_density(&[0.3])?[0]).abs() < 1e-9);
+    /// # Ok::<(), minvel::Error>(())
+    /// ```
+    pub fn weights(mut self, weights: &[f64]) -> Self {
+        self.about.weights = Some(weights.to_vec());
+        self
+    }
+
+    /// The group of each row, by a label: rows of a group stay together in every split and fold, and errors are those over groups.
+    pub fn groups<G: Hash + Eq>(mut self, labels: &[G]) -> Self {
+        let mut numbers = HashMap::new();
+        let number = |label| {
+            let next = numbers.len() as u32;
+            *numbers.entry(label).or_insert(next)
+        };
+        self.about.groups = Some(labels.iter().map(number).collect());
+        self
+    }
+
+    /// Rows within this geodesic distance of each other, in the units of the manifold, and all that they are linked to stay together
+    /// as a group.
+    pub fn block(mut self, distance: f64) -> Self {
+        self.about.block = Some(distance);
+        self
+    }
+
+    /// What each row is for, in place of a split by the seed; few rows are then not cross-validated either. Without validation rows a
+    /// tenth of the training rows serve as such.
+    pub fn split(mut self, parts: &[Part]) -> Self {
+        self.split = Some(parts.to_vec());
+        self
+    }
+
     /// Fits the density to points, row-major in the coordinates of the manifold; they are checked first.
+    ///
+    /// Rows with equal points are one point that counts as many times: they stay together in splits and folds.
     pub fn points(&self, points: &[f64]) -> Result<Fitted, Error> {
+        let own = self.own_context();
+        let context = self.context.unwrap_or(&own);
+        let given = self.given(points, context)?;
+        let rows = points.len() / self.manifold.ambient();
+        let (model, record) = match &self.split {
+            Some(parts) => self.learn_by(&given, self.parts(parts, rows)?, points, context)?,
+            None => self.learn(&given, points, context)?,
+        };
+        Ok(Fitted { model, record: Some(record) })
+    }
+
+    /// Fits the density to rows of which there is a summary: the model depends on these rows, the settings and the plan of the summary,
+    /// and not on the parts that the rows came in.
+    ///
+    /// Of few rows, which a summary keeps all, this is [`Fit::points`] of them, in the order of their hashes. Weights, groups and a split are refused.
+    pub fn sketch(&self, sketch: &Sketch) -> Result<Fitted, Error> {
+        if self.about.is_some() || self.split.is_some() {
+            return Err(Error::config(
+                "a summary of rows has no weights, groups, blocks or given split: fit the rows themselves",
+            ));
+        }
+        let own = self.own_context();
+        let context = self.context.unwrap_or(&own);
+        if let Some((points, counts)) = sketch.all_rows() {
+            let weights: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
+            return self.clone().weights(&weights).context(context).points(&points);
+        }
+        if let Some((key, what)) = self.settings.fault() {
+            return Err(Error::config(format!("`{key}` {what}")));
+        }
+        let (model, record) = self.learn_sketch(sketch, context)?;
+        Ok(Fitted { model, record: Some(record) })
+    }
+
+    fn own_context(&self) -> Context<'static> {
+        let mut own = Context::of_threads(self.threads);
+        own.device = self.device;
+        own
+    }
+
+    /// An error where [`Fit::points`] would refuse the points, or what is said about them, before it learns anything.
+    pub fn check(&self, points: &[f64]) -> Result<(), Error> {
+        let given = self.given(points, self.context.unwrap_or(&Context::bare()))?;
+        if let Some(parts) = &self.split {
+            self.parts(parts, points.len() / self.manifold.ambient())?;
+        }
+        enough(&given.distinct(&given.rows).sample, self.manifold.ambient(), LEAST_POINTS)
+    }
+
+    /// The rows that count, all checked.
+    fn given<'p>(&self, points: &'p [f64], context: &Context) -> Result<Given<'p>, Error> {
         if let Some((key, what)) = self.settings.fault() {
             return Err(Error::config(format!("`{key}` {what}")));
         }
@@ -173,28 +279,84 @@ impl<'a> Fit<'a> {
             return Err(Error::config(format!("a density needs at least {LEAST_POINTS} points, not {rows}")));
         }
         self.settings.check_room(&*self.manifold, rows)?;
-        let mut own = Context::of_threads(self.threads);
-        own.device = self.device;
-        let (model, record) = self.learn(points, self.context.unwrap_or(&own))?;
-        Ok(Fitted { model, record: Some(record) })
+        Given::new(&self.manifold, points, &self.about, context)
     }
 
-    fn learn(&self, points: &[f64], context: &Context) -> Result<(Model, Record), Error> {
+    fn learn(&self, given: &Given, points: &[f64], context: &Context) -> Result<(Model, Record), Error> {
+        let Fit { manifold, settings, .. } = self;
+        let (all, m) = (given.distinct(&given.rows), manifold.ambient());
+        enough(&all.sample, m, LEAST_POINTS)?;
+        if all.sample.rows(m) < settings.few.rows {
+            return crossvalidation::learn(manifold, settings, &all.sample, context);
+        }
+        let Split { train, validation, test } = Split::of(&all.sample, m, settings.seed);
+        let [train, validation, test] = [train, validation, test].map(|part| all.given(&part));
+        self.learn_by(given, Split { train, validation, test }, points, context)
+    }
+
+    /// Learns from rows whose parts are known.
+    fn learn_by(
+        &self,
+        given: &Given,
+        split: Split,
+        points: &[f64],
+        context: &Context,
+    ) -> Result<(Model, Record), Error> {
         let Fit { manifold, settings, .. } = self;
         let m = manifold.ambient();
-        let rows = points.len() / m;
-        if rows < settings.few.rows {
-            return crossvalidation::learn(manifold, settings, points, context);
+        let [train, validation, test] = [&split.train, &split.validation, &split.test].map(|part| given.distinct(part));
+        enough(&train.sample, m, LEAST_TRAINING)?;
+        let (mut train, mut validation, test) = (train, validation, test.sample);
+        let mut split = split;
+        if validation.sample.points().is_empty() {
+            let parts = folds_of(&train.sample, m, 10, settings.seed);
+            split.validation = train.given(&parts[0]);
+            split.train = train.given(&parts[1..].concat());
+            (train, validation) = (given.distinct(&split.train), given.distinct(&split.validation));
         }
-        let split = Split::new(rows, settings.seed);
-        let part = |rows: &[usize]| rows.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect::<Vec<f64>>();
-        let (train, validation, test) = (part(&split.train), part(&split.validation), part(&split.test));
+        let (train, validation) = (train.sample, validation.sample);
         let (model, history) = Model::learn(manifold.clone(), settings, &train, &validation, context)?;
         let evaluation = Evaluation::of(&model, &test, settings.seed, context)?;
-        let (train, validation, test) = (split.train.len(), split.validation.len(), split.test.len());
+        let leak = Leak::of(manifold, settings, &train, Some(&test), context)?;
+        let [train, validation, test] = [train, validation, test].map(|part| part.rows(m));
         let procedure = Procedure::Split { train, validation, test };
-        Ok((model, Record { history, evaluation, procedure, leaked_share: leaked_share(points, m, &split) }))
+        let leaked_share = leaked_share(points, m, &split);
+        Ok((model, Record { history, evaluation, procedure, leaked_share, leak, split: Some(split) }))
     }
+
+    /// The split that was given.
+    fn parts(&self, parts: &[Part], rows: usize) -> Result<Split, Error> {
+        if parts.len() != rows {
+            let what = format!("there are {} parts for {rows} rows: give one for each row", parts.len());
+            return Err(Error::config(what));
+        }
+        let of = |part: Part| (0..rows).filter(|&row| parts[row] == part).collect::<Vec<usize>>();
+        let (train, validation, test) = (of(Part::Train), of(Part::Validation), of(Part::Test));
+        for (name, part) in [("training", &train), ("test", &test)] {
+            let weighed = |row: &usize| self.about.weights.as_ref().is_none_or(|weights| weights[*row] > 0.0);
+            if !part.iter().any(weighed) {
+                return Err(Error::config(format!("the given split has no {name} rows")));
+            }
+        }
+        Ok(Split { train, validation, test })
+    }
+}
+
+/// An error where there are fewer different points, or groups, than a density needs.
+fn enough(sample: &Sample, ambient: usize, least: usize) -> Result<(), Error> {
+    let rows = sample.rows(ambient);
+    if rows < least {
+        let of = if least == LEAST_TRAINING { "training points of a split" } else { "points" };
+        let what = format!("a density needs at least {least} different {of} of positive weight, not {rows}");
+        return Err(Error::config(what));
+    }
+    let groups = (0..rows).map(|i| sample.group(i)).collect::<HashSet<usize>>().len();
+    if groups < least {
+        return Err(Error::config(format!(
+            "the {rows} points are in {groups} groups, and at least {least} are needed to judge a model by other groups: group by less, or block by a shorter distance"
+        )));
+    }
+    Ok(())
 }
 
 /// An error that names the first row which is no point of the manifold.
@@ -221,6 +383,13 @@ impl Fitted {
     pub fn log_density(&self, points: &[f64]) -> Result<Vec<f64>, Error> {
         check(&**self.model.manifold(), points)?;
         self.model.log_density(points, &Context::bare())
+    }
+
+    /// log p at points, and the standard error of each by a bootstrap over groups of the training rows, infinite where there are no data
+    /// ([`super::Uncertainty`]).
+    pub fn log_density_and_error(&self, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let (logs, context) = (self.log_density(points)?, Context::bare());
+        Ok((logs, Uncertainty::of(&self.model, &context)?.errors(points, &context)?))
     }
 
     /// grad log p at points, as tangent vectors in their coordinates.

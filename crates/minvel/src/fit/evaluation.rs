@@ -1,23 +1,26 @@
 //! How good a model is on rows that it has not seen, beside densities that need no training.
 //!
 //! **Statement.** NLL = −mean log p; its error is that of the mean over rows, and that of log Z. Differences to baselines
-//! are taken row by row. **Conventions.** Baselines are made of the points that the kernels stand on (where these are means of
-//! clusters of rows, each counts the same, as clusters have equally many): the uniform law
+//! are taken row by row; rows count by their weights, and errors are those over groups. **Conventions.** Baselines are made of the points that the kernels stand on (means of
+//! clusters of rows count as their rows do): the uniform law
 //! where the volume is finite, the kernel density with one bandwidth by ten-fold cross-validation (and 1 % uniform), and
 //! the mixture by EM whose size does best on a tenth of those points. From 20 000 points on the bandwidth and the size are
-//! chosen by a part of them, at equal distances.
+//! chosen by a part of them, at equal distances. In more than three dimensions baselines are compared on 20 000 rows at most.
 //! **Checked by** crates/lab/tests/lab/fit.rs.
 
 use super::Model;
-use super::fitness::{Coverage, Draws, Fitness, inside};
+use super::expert::Expert;
+use super::fitness::{Coverage, Draws, Fitness, share_inside};
 use super::levels::Levels;
 use crate::Error;
 use crate::density::{
-    Bump, Density, KernelDensity, Mixture, MixtureSearch, OneWidth, Search, TestPlan, Uniform, WrappedMixture,
+    Bump, Density, FEW_DIMENSIONS, KernelDensity, Mixture, MixtureSearch, OneWidth, Sample, Search, TestPlan, Uniform,
+    WrappedMixture,
 };
 use crate::estimate::Estimate;
 use crate::train::{Context, lists};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// What held-out rows say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +38,26 @@ pub struct Evaluation {
     /// Rows in the regions that should hold given shares of them; summaries of earlier versions have none.
     #[serde(default)]
     pub coverage: Vec<Coverage>,
+    /// Kernels and energies by themselves, where there are energies; none of evaluations by blocks or folds.
+    #[serde(default)]
+    pub ingredients: Vec<Ingredient>,
+    /// The model's negative log-likelihood less that of the best model without energies of minimum velocity, row by row:
+    /// what these add, negative where they help; none where no such energy was tried.
+    #[serde(default)]
+    pub velocity: Option<Estimate>,
+}
+
+/// A density that the model is made of, by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ingredient {
+    /// What it is.
+    pub name: String,
+    /// Its weight.
+    pub weight: f64,
+    /// Its negative log-likelihood per row, in nats, with the error of its log Z.
+    pub nll: Estimate,
+    /// The model's less this one's, row by row.
+    pub difference: Estimate,
 }
 
 /// A density to compare with.
@@ -52,30 +75,60 @@ pub struct Baseline {
 
 impl Evaluation {
     /// Of a model, on rows given as points in the units of the data.
-    pub fn of(model: &Model, points: &[f64], seed: u64, context: &Context) -> Result<Self, Error> {
-        let rows = points.len() / model.manifold().ambient();
-        let (own, anchor) = context.stage("test rows", rows, "rows", || model.log_densities(points, context))?;
-        let nll = |logs: &[f64]| Estimate::of(logs.iter().map(|l| -l));
+    pub fn of<'p>(model: &Model, points: impl Into<Sample<'p>>, seed: u64, context: &Context) -> Result<Self, Error> {
+        let (sample, m) = (&points.into(), model.manifold().ambient());
+        let (points, rows) = (sample.points(), sample.rows(m));
+        let standard = model.standardised(points);
+        let parts = context.stage("test rows", rows, "rows", || model.parts(&standard, true, context))?;
+        let shift = model.log_unit();
+        let shifted = |logs: &[f64]| logs.iter().map(|l| l + shift).collect::<Vec<f64>>();
+        let (own, anchor) = (shifted(&model.sum(&parts, true)), shifted(&parts.anchor));
+        let nll = |logs: &[f64]| sample.estimate(&logs.iter().map(|l| -l).collect::<Vec<f64>>());
+        let paired = |a: &[f64], b: &[f64]| sample.estimate(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>());
         // The error of log Z, as a number to add: zero, known to so many nats.
         let error = Estimate { mean: 0.0, count: u64::MAX, ..model.log_z().value };
         let mut baselines = vec![];
-        let shift = model.log_unit();
-        let standard = model.standardised(points);
+        let chosen = compared_rows(model.manifold().dim(), rows);
+        let some = &if chosen.len() < rows { sample.select(&chosen, m) } else { sample.clone() };
+        let (asked, own_of_some) =
+            (model.standardised(some.points()), chosen.iter().map(|&i| own[i]).collect::<Vec<f64>>());
         for other in COMPARED {
-            let Some((name, logs)) = other.log_densities(model, &standard, seed, context)? else { continue };
+            let Some((name, logs)) = other.log_densities(model, &asked, seed, context)? else { continue };
             let logs: Vec<f64> = logs.iter().map(|l| l + shift).collect();
-            let pairs: Vec<f64> = logs.iter().zip(&own).map(|(other, own)| other - own).collect();
-            let (method, difference) = (other.method().to_string(), Estimate::of(pairs) + error);
-            baselines.push(Baseline { name, method, nll: nll(&logs), difference });
+            let pairs: Vec<f64> = logs.iter().zip(&own_of_some).map(|(other, own)| other - own).collect();
+            let nll = some.estimate(&logs.iter().map(|l| -l).collect::<Vec<f64>>());
+            let (method, difference) = (other.method().to_string(), some.estimate(&pairs) + error);
+            baselines.push(Baseline { name, method, nll, difference });
         }
         let draws = Draws::of(model, Levels::DRAWS, seed, context)?;
+        let mut ingredients = vec![];
+        let mut ingredient = |name: String, weight: f64, logs: &[f64], own_error: f64| {
+            let own_error = Estimate { mean: 0.0, count: u64::MAX, std_error: own_error };
+            let logs = shifted(logs);
+            let (nll, difference) = (nll(&logs) + own_error, paired(&logs, &own) + error + own_error);
+            ingredients.push(Ingredient { name, weight, nll, difference });
+        };
+        if !model.experts().is_empty() {
+            ingredient("kernels".into(), model.kernels_weight(), &parts.anchor, 0.0);
+        }
+        for (expert, logs) in model.experts().iter().zip(&parts.experts) {
+            ingredient(expert.name(), expert.weight(), logs, expert.log_z().value.std_error);
+        }
+        let velocity = model.experts().iter().any(Expert::is_of_velocity).then(|| {
+            let without = shifted(&model.sum(&parts, false));
+            paired(&without, &own) + error
+        });
+        let levels: Vec<f64> = own.iter().map(|l| draws.levels.at(*l)).collect();
+        let plan = TestPlan::seeded(seed);
         Ok(Evaluation {
+            ingredients,
+            velocity,
             test_rows: rows,
             test_nll: nll(&own) + error,
             kernels_nll: nll(&anchor),
             baselines,
-            goodness: Fitness::of(model, points, &draws.points, &TestPlan::seeded(seed), context)?,
-            coverage: Coverage::of(inside(own.iter().map(|l| draws.levels.at(*l))), rows as u64, Levels::DRAWS),
+            goodness: Fitness::of(model, &plan.thinned(sample, m), &draws.points, &plan, context)?,
+            coverage: Coverage::of(share_inside(sample, &levels), sample.total(m), Levels::DRAWS),
         })
     }
 
@@ -83,6 +136,15 @@ impl Evaluation {
     pub fn below_uniform(&self) -> Option<Estimate> {
         self.baselines.iter().find(|b| b.method == Compared::Uniform.method()).map(|b| -b.difference)
     }
+}
+
+/// Rows on which baselines are compared, at most, in more than three dimensions: there a kernel density of many points takes long.
+const COMPARED_ROWS: usize = 20_000;
+
+/// Which of so many rows baselines are compared on: all, or some at equal distances in their order.
+fn compared_rows(dim: usize, rows: usize) -> Vec<usize> {
+    let some = if dim > FEW_DIMENSIONS { rows.min(COMPARED_ROWS) } else { rows };
+    (0..some).map(|k| k * rows / some).collect()
 }
 
 /// Of more points, baselines choose their widths and numbers by as many, and are then made of all.
@@ -157,21 +219,22 @@ impl Compared {
     pub fn density(self, model: &Model, seed: u64, context: &Context) -> Result<Box<dyn Density>, Error> {
         let manifold = &**model.manifold();
         let Ok(bump) = Bump::new(manifold) else { return self.wrapped(model, seed, context) };
-        let centres = &bump.outwards(model.kernels().points());
+        let rows = model.kernels().made_of();
+        let centres = &rows.with_points(bump.outwards(rows.points()));
         Ok(match self {
             Compared::Uniform => Box::new(Uniform::new(model.manifold()).expect("looked for before")),
             Compared::KernelDensity => {
                 let search = Search { seed, ..Search::default() };
-                if centres.len() / manifold.ambient() > MANY {
+                if centres.rows(manifold.ambient()) > MANY {
                     return Ok(Box::new(OneWidth::natural(model.manifold(), centres, &search, context)?));
                 }
                 Box::new(KernelDensity::cross_validated(bump, centres, None, &search, context)?.0)
             }
             Compared::Mixture => {
                 let m = manifold.ambient();
-                let rows = centres.len() / m;
-                let some: Vec<f64> = centres.chunks(m).step_by(rows.div_ceil(MANY)).flatten().copied().collect();
-                let [to_fit, to_choose] = dealt(&some, m);
+                let rows = centres.rows(m);
+                let some: Vec<usize> = (0..rows).step_by(rows.div_ceil(MANY)).collect();
+                let [to_fit, to_choose] = dealt(&centres.select(&some, m), m);
                 let search = MixtureSearch { seed, ..MixtureSearch::default() };
                 let mixture = Mixture::selected(manifold, &to_fit, &to_choose, &search, context)?;
                 Box::new(if rows > MANY { mixture.refined(centres, REFINED, context)? } else { mixture })
@@ -181,7 +244,7 @@ impl Compared {
 
     /// The same on a manifold that is no product of model spaces.
     fn wrapped(self, model: &Model, seed: u64, context: &Context) -> Result<Box<dyn Density>, Error> {
-        let (manifold, centres) = (&**model.manifold(), model.kernels().points());
+        let (manifold, centres) = (&**model.manifold(), &model.kernels().made_of());
         Ok(match self {
             Compared::Uniform => Box::new(Uniform::new(model.manifold()).expect("looked for before")),
             Compared::KernelDensity => Box::new(OneWidth::wrapped(model.manifold(), centres, context)?),
@@ -194,11 +257,13 @@ impl Compared {
     }
 }
 
-/// Nine points to fit a mixture, the tenth to choose its size by.
-fn dealt(points: &[f64], ambient: usize) -> [Vec<f64>; 2] {
-    let (mut to_fit, mut to_choose) = (vec![], vec![]);
-    for (i, point) in points.chunks(ambient).enumerate() {
-        if i % 10 == 9 { to_choose.extend_from_slice(point) } else { to_fit.extend_from_slice(point) }
-    }
-    [to_fit, to_choose]
+/// Nine points (or groups) to fit a mixture, the tenth to choose its size by.
+fn dealt(sample: &Sample, ambient: usize) -> [Sample<'static>; 2] {
+    let mut numbers: HashMap<usize, usize> = HashMap::new();
+    let mut number = |i: usize| {
+        let next = numbers.len();
+        *numbers.entry(sample.group(i)).or_insert(next)
+    };
+    let (to_choose, to_fit): (Vec<usize>, Vec<usize>) = (0..sample.rows(ambient)).partition(|&i| number(i) % 10 == 9);
+    [to_fit, to_choose].map(|part| sample.select(&part, ambient))
 }

@@ -7,10 +7,9 @@
 //! **Checked by** tests/densities/few.rs.
 
 use super::model::{History, Model};
-use super::settings::FitSettings;
+use super::settings::{EnergySettings, FitSettings};
 use super::standard::Standard;
-use crate::density::{LocalFit, LocalKernels};
-use crate::estimate::Estimate;
+use crate::density::{LocalFit, LocalKernels, Sample};
 use crate::train::Context;
 use crate::{Error, Manifold};
 use std::sync::Arc;
@@ -22,14 +21,15 @@ pub(super) const SIGMAS: f64 = 2.0;
 
 impl Model {
     /// Kernels of all rows, without correction.
-    pub fn of_few(
+    pub fn of_few<'p>(
         manifold: &Arc<dyn Manifold>,
         settings: &FitSettings,
-        rows: &[f64],
+        rows: impl Into<Sample<'p>>,
         context: &Context,
     ) -> Result<Model, Error> {
+        let rows = &rows.into();
         let standard = Standard::of(&**manifold, rows);
-        let (points, count) = (standard.apply(rows), rows.len() / manifold.ambient());
+        let (points, count) = (rows.with_points(standard.apply(rows.points())), rows.rows(manifold.ambient()));
         if count > settings.kernels.centres {
             let local = settings.kernels.fit(manifold, &points, settings.seed, context, false)?;
             return Ok(Model::of_kernels(manifold.clone(), settings, standard, local.density, count));
@@ -43,7 +43,7 @@ impl Model {
         let usable = !used.kernels.neighbours.is_empty() && !used.kernels.factors.is_empty();
         if count >= LOCAL.max(2 * settings.kernels.folds) && usable {
             let local = used.kernels.fit(manifold, &points, settings.seed, context, false)?;
-            if is_better(&local, &plain.held_out, shares) {
+            if is_better(&local, &plain.held_out, &points, shares) {
                 anchor = local.density;
             }
         }
@@ -55,27 +55,28 @@ impl Model {
     pub(super) fn corrected_of_few(
         manifold: &Arc<dyn Manifold>,
         settings: &FitSettings,
-        rows: &[f64],
+        rows: &Sample,
         context: &Context,
     ) -> Result<(Model, History), Error> {
         let m = manifold.ambient();
-        let (mut train, mut validation) = (vec![], vec![]);
-        for part in crate::fit::folds(rows.len() / m, 10, settings.seed).iter().enumerate() {
-            let to = if part.0 == 0 { &mut validation } else { &mut train };
-            part.1.iter().for_each(|&i| to.extend_from_slice(&rows[i * m..][..m]));
-        }
+        let parts = crate::fit::split::folds_of(rows, m, 10, settings.seed);
+        let (train, validation) = (rows.select(&parts[1..].concat(), m), rows.select(&parts[0], m));
+        // Few rows bear a correction, not a choice of many.
+        let settings = &FitSettings { energies: EnergySettings::none(), ..settings.clone() };
         let (mut model, mut history) = Model::learn(manifold.clone(), settings, &train, &validation, context)?;
-        let points = model.standard.apply(rows);
+        let points = rows.with_points(model.standard.apply(rows.points()));
         model.anchor = settings.kernels.fit(manifold, &points, settings.seed, context, false)?.density;
-        model.rows = rows.len() / m;
+        model.rows = rows.rows(m);
         history.warnings.extend(model.normalise(context)?);
         Ok((model, history))
     }
 }
 
 /// Whether local kernels are better than plain ones on rows that were left out.
-fn is_better(local: &LocalFit, plain: &[f64], shares: usize) -> bool {
-    let gain = Estimate::paired(&local.held_out, plain);
+fn is_better(local: &LocalFit, plain: &[f64], rows: &Sample, shares: usize) -> bool {
+    let gains: Vec<f64> = local.held_out.iter().zip(plain).map(|(local, plain)| local - plain).collect();
+    let gain = rows.estimate(&gains);
     let more = local.density.families().len().saturating_sub(shares) as f64;
-    gain.mean - more / plain.len() as f64 > SIGMAS * gain.std_error
+    let effective = if rows.weights().is_empty() { plain.len() as f64 } else { rows.weights().iter().sum() };
+    gain.mean - more / effective > SIGMAS * gain.std_error
 }

@@ -3,14 +3,14 @@
 //! **Statement.** The kernel Stein test and the two-sample test of rows against draws, each over all scales
 //! ([`crate::density::stein_test`], [`crate::density::two_sample_test`]); together p = min(1, 2·min(p_S, p_T)). Coverage: the share of rows
 //! whose highest-density level is below α, for α = 50, 90 and 95 %. **Conventions.** In standard units, so that units of the data
-//! do not matter; as many draws as rows. **Error.** That of the tests. The ± of a coverage is its standard deviation under the
+//! do not matter; up to four times as many draws as rows ([`TestPlan::draws`]). **Error.** That of the tests. The ± of a coverage is its standard deviation under the
 //! model, √(α(1 − α)(1/N + 1/D)) for N rows and D draws behind the levels.
 //! **Checked by** crates/lab/tests/lab/fit.rs, tests/densities/goodness.rs.
 
 use super::levels::Levels;
 use super::model::Model;
 use crate::Error;
-use crate::density::{Goodness, TestPlan, Witness, stein_test, two_sample_test};
+use crate::density::{Goodness, Sample, TestPlan, Witness, stein_test, two_sample_test};
 use crate::estimate::Estimate;
 use crate::train::Context;
 use serde::{Deserialize, Serialize};
@@ -77,16 +77,20 @@ pub(super) fn inside(levels: impl Iterator<Item = f64>) -> [u64; 3] {
     })
 }
 
+/// The share of a sample in each of the regions, by the levels of its rows.
+pub(super) fn share_inside(rows: &Sample, levels: &[f64]) -> [f64; 3] {
+    REGIONS.map(|mass| rows.mean(&levels.iter().map(|level| f64::from(*level < mass)).collect::<Vec<f64>>()))
+}
+
 impl Coverage {
-    /// Of counts among so many rows, with levels from so many draws.
-    pub(super) fn of(inside: [u64; 3], rows: u64, draws: usize) -> Vec<Coverage> {
-        if rows == 0 {
+    /// Of shares of so many rows, or of as many effective ones, with levels from so many draws.
+    pub(super) fn of(inside: [f64; 3], rows: f64, draws: usize) -> Vec<Coverage> {
+        if rows == 0.0 {
             return vec![];
         }
-        let coverage = |(count, mass): (u64, f64)| {
-            let variance = mass * (1.0 - mass) * ((rows as f64).recip() + (draws as f64).recip());
-            let share = Estimate { mean: count as f64 / rows as f64, std_error: variance.sqrt(), count: rows };
-            Coverage { mass, share }
+        let coverage = |(mean, mass): (f64, f64)| {
+            let variance = mass * (1.0 - mass) * (rows.recip() + (draws as f64).recip());
+            Coverage { mass, share: Estimate { mean, std_error: variance.sqrt(), count: rows.round() as u64 } }
         };
         inside.into_iter().zip(REGIONS).map(coverage).collect()
     }
@@ -130,7 +134,7 @@ impl Fitness {
         let tests = 1 + usize::from(manifold.spaces().is_some());
         context.stage("testing", tests * plan.scales, "scales", || {
             let stein = manifold.spaces().map(|_| stein_test(manifold, &used, &scores, plan, context)).transpose()?;
-            let two_sample = two_sample_test(manifold, &used, against(draws, used.len()), plan, context)?;
+            let two_sample = two_sample_test(manifold, &used, against(draws, m, plan.draws(points)), plan, context)?;
             let least = stein.as_ref().map_or(two_sample.goodness.p_value, |stein| {
                 (2.0 * stein.p_value.min(two_sample.goodness.p_value)).min(1.0)
             });
@@ -143,13 +147,14 @@ impl Fitness {
     /// the data) that were tested. None where nothing was.
     pub(super) fn witness(&self, model: &Model, rows: &[f64], draws: &[f64], plan: &TestPlan) -> Option<Witness> {
         let scale = self.two_sample.as_ref()?.strongest().scale;
-        let used = model.standardised(&plan.chosen(rows, model.manifold().ambient()));
+        let m = model.manifold().ambient();
+        let used = model.standardised(&plan.chosen(rows, m));
         let draws = model.standardised(draws);
-        Some(Witness::new(&**model.manifold(), &used, against(&draws, used.len()), scale))
+        Some(Witness::new(&**model.manifold(), &used, against(&draws, m, plan.draws(used.len() / m)), scale))
     }
 }
 
-/// As many draws as there are rows of so many numbers.
-fn against(draws: &[f64], numbers: usize) -> &[f64] {
-    &draws[..numbers.min(draws.len())]
+/// The first so many draws of `m` numbers, or all.
+fn against(draws: &[f64], m: usize, count: usize) -> &[f64] {
+    &draws[..(count * m).min(draws.len())]
 }

@@ -1,18 +1,24 @@
-//! The model: kernels, correction, partition function; and how it is made.
+//! The model: kernels, energies stacked with them, partition functions; how it is used.
+//!
+//! **Statement.** p = w₀a + Σ wₖpₖ: a, a density of local kernels; pₖ, normalised energies ([`Expert`]); weights that add up to one.
+//! Models of earlier versions are one energy of weight one. How it is made: [`making`](super::making).
+//! **Error.** That of the mean log density of rows: Σ wₖσₖ, σₖ those of log Zₖ; at a point where one energy counts alone it is its own.
+//! **Conventions.** E = −log p − log Z in standard units, log Z = Σ wₖ log Zₖ: with one energy of weight one it is −log a + t f.
+//! **Checked by** tests/densities/experts.rs, crates/lab/tests/lab/fit.rs.
 
-use super::correction::{Averaged, Correction, Curve, Rows};
+use super::correction::{Averaged, Curve};
+use super::expert::{Base, Expert, Tried};
 use super::outliers::Reference;
-use super::partition::{LogZ, UNKNOWN};
-use super::settings::{FitSettings, Goal};
+use super::partition::LogZ;
+use super::settings::FitSettings;
+use super::stack::log_sum;
 use super::standard::Standard;
+use super::wide::{Wide, blended};
 use crate::density::repeats::Known;
 use crate::density::{Density, LocalKernels, slope};
-use crate::energy::{Energy, Mlp};
-use crate::estimate::{Estimate, log_mean_exp};
-use crate::network::Parameter;
-use crate::train::{Context, Fingerprint, lists};
-use crate::{Divergence, Error, Manifold};
-use minvel_engine::State;
+use crate::estimate::Estimate;
+use crate::train::{Context, Fingerprint};
+use crate::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 use std::fmt;
 use std::sync::Arc;
@@ -25,11 +31,11 @@ pub struct Model {
     pub(super) anchor: LocalKernels,
     /// Training rows; the centres are these, or means of clusters of them.
     pub(super) rows: usize,
-    /// Variables of the networks, one state for each; none without correction.
-    pub(super) networks: Vec<State<f32>>,
-    /// t.
-    pub(super) share: f64,
-    /// log Z = log E_a e^{−t f}.
+    /// Energies; those of weight 0 were tried and are not part of the density.
+    pub(super) experts: Vec<Expert>,
+    /// What was in the running, and what the validation rows said; none of models of earlier versions.
+    pub(super) tried: Vec<Tried>,
+    /// log Z of the energies together.
     pub(super) log_z: LogZ,
     /// Rows that it has not seen; files of earlier versions have none.
     pub(super) reference: Option<Reference>,
@@ -44,90 +50,37 @@ pub struct History {
     pub best_step: Vec<u32>,
     /// Negative log-likelihood of the validation rows by share of the correction.
     pub shares: Vec<(f64, f64)>,
+    /// What was in the running, and what the validation rows said of each; empty where kernels are alone.
+    #[serde(default)]
+    pub tried: Vec<Tried>,
     /// What a reader should know about it.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
 
-/// Shares of the correction that are tried.
-const SHARES: usize = 21;
 /// Proposals of a chain.
 const ROUNDS: u64 = 20;
-/// Draws of the anchor to learn with.
-const DRAWS: usize = 50_000;
+/// The wide law's share of the proposals for a free energy.
+const WIDE: f64 = 0.5;
+
+/// Log densities in standard units: of the kernels, and of each energy.
+pub(super) struct Parts {
+    pub anchor: Vec<f64>,
+    /// Empty of energies that were left out.
+    pub experts: Vec<Vec<f64>>,
+}
+
+/// Points that chains ended at.
+pub(super) struct Chains {
+    /// In standard units.
+    pub points: Vec<f64>,
+    /// log of the density before it is normalised, less that of the proposals.
+    pub log_weights: Vec<f64>,
+    /// Proposals that each accepted.
+    pub moves: Vec<u64>,
+}
 
 impl Model {
-    /// Learns from `train` and stops by `validation`, both row-major points of the manifold.
-    pub fn learn(
-        manifold: Arc<dyn Manifold>,
-        settings: &FitSettings,
-        train: &[f64],
-        validation: &[f64],
-        context: &Context,
-    ) -> Result<(Model, History), Error> {
-        let rows = train.len() / manifold.ambient();
-        let standard = Standard::of(&*manifold, train);
-        let train = standard.apply(train);
-        let validation = standard.apply(validation);
-        let seed = settings.seed;
-        let with_correction = settings.objective != Goal::None;
-        let fit = settings.kernels.fit(&manifold, &train, seed, context, with_correction)?;
-        let mut model = Model::of_kernels(manifold.clone(), settings, standard, fit.density, rows);
-        let mut history = History::default();
-        let inputs = model.fingerprint().and(&validation).and(&[f64::from(with_correction)]);
-        let (kept, ()) = context.kept("validation", inputs, || {
-            let rows = validation.len() / manifold.ambient();
-            let (logs, slope) = context.stage("validation rows", rows, "rows", || match with_correction {
-                true => model.anchor.with_derivative(&validation, context),
-                false => Ok((model.anchor.log_density_of(&validation, context)?, vec![])),
-            })?;
-            Ok((lists([("logs", logs.as_slice()), ("slope", slope.as_slice())]), ()))
-        })?;
-        let at_validation = kept.get("logs").expect("kept under this name");
-        if !with_correction {
-            history.shares = vec![(0.0, -Estimate::of(at_validation.iter().copied()).mean)];
-            model.set_reference(at_validation, &vec![0.0; at_validation.len()]);
-            return Ok((model, history));
-        }
-
-        let (n, m) = (manifold.dim(), manifold.ambient());
-        let scored = settings.kernels.scored(rows);
-        let train: Vec<f64> = scored.iter().flat_map(|&i| &train[i * m..][..m]).copied().collect();
-        let median = settings.mobility.then(|| median(&fit.held_out));
-        let seen = Rows::new(&train, &fit.held_out, &fit.derivative, median, n);
-        let slope = kept.get("slope").expect("kept under this name");
-        let unseen = Rows::new(&validation, at_validation, slope, median, n);
-        let draws = model.anchor.sample(DRAWS, seed);
-        let learnt = context.stage("learning the correction", settings.learning.steps as usize, "steps", || {
-            Correction { manifold, settings }.learn(&seen, &unseen, &draws, context)
-        })?;
-        model.networks = learnt.best;
-        (history.curves, history.best_step) = (learnt.curves, learnt.best_step);
-
-        let rows = at_validation.len() + DRAWS;
-        let (f, at_draws) = context.stage("share of the correction", rows, "rows", || {
-            Ok((model.correction(&validation, context)?, model.correction(&draws, context)?))
-        })?;
-        let score = |t: f64| {
-            let likelihood: Vec<f64> = at_validation.iter().zip(&f).map(|(a, f)| a - t * f).collect();
-            let weights: Vec<f64> = at_draws.iter().map(|f| -t * f).collect();
-            log_mean_exp(&weights).mean - likelihood.iter().sum::<f64>() / likelihood.len() as f64
-        };
-        history.shares = (0..SHARES).map(|k| k as f64 / (SHARES - 1) as f64).map(|t| (t, score(t))).collect();
-        let best = history.shares.iter().min_by(|a, b| a.1.total_cmp(&b.1)).expect("some share");
-        model.share = best.0;
-        history.warnings.extend(diverged(&learnt.divergences, settings, model.share));
-        history.warnings.extend(model.normalise(context)?);
-        model.set_reference(at_validation, &f);
-        Ok((model, history))
-    }
-
-    /// Keeps the log densities of rows by log a (in standard units) and f.
-    fn set_reference(&mut self, anchor: &[f64], f: &[f64]) {
-        let energy: Vec<f64> = anchor.iter().zip(f).map(|(a, f)| self.share * f - a).collect();
-        self.reference = Reference::new(self.log_density_of_energy(&energy));
-    }
-
     /// A model without correction, of kernels that were made of so many rows.
     pub(super) fn of_kernels(
         manifold: Arc<dyn Manifold>,
@@ -137,25 +90,8 @@ impl Model {
         rows: usize,
     ) -> Model {
         let anchor = anchor.with_tolerance(settings.kernels.tolerance);
-        let (settings, networks, log_z) = (settings.clone(), vec![], LogZ::of_kernels());
-        Model { manifold, settings, standard, anchor, rows, networks, share: 0.0, log_z, reference: None }
-    }
-
-    /// Finds log Z; where it cannot be found the correction is dropped, which is what is said then.
-    pub(super) fn normalise(&mut self, context: &Context) -> Result<Option<String>, Error> {
-        let found = self.partition(context)?;
-        let error = found.value.std_error;
-        if error <= UNKNOWN {
-            self.log_z = found;
-            return Ok(None);
-        }
-        let share = std::mem::replace(&mut self.share, 0.0);
-        self.log_z = LogZ::of_kernels();
-        Ok(Some(format!(
-            "The correction was dropped: with {share} of it log Z is known to {error:.3} only (by {}), and a density that does not \
-             integrate to one has no score. What is left are the kernels.",
-            found.method
-        )))
+        let (settings, log_z) = (settings.clone(), LogZ::of_kernels());
+        Model { manifold, settings, standard, anchor, rows, experts: vec![], tried: vec![], log_z, reference: None }
     }
 
     /// Tells kernels apart.
@@ -169,14 +105,65 @@ impl Model {
         &self.manifold
     }
 
-    /// t, the share of the correction.
+    /// The share of corrections: Σ wₖtₖ of the energies that stand on kernels, t itself where there is only one.
     pub fn share(&self) -> f64 {
-        self.share
+        // a sum of nothing is −0
+        0.0 + self.used().filter(|e| e.base == Base::Anchor).map(|e| e.weight * e.share).sum::<f64>()
+    }
+
+    /// The energies that were learnt; those of weight 0 are not part of the density.
+    pub fn experts(&self) -> &[Expert] {
+        &self.experts
+    }
+
+    /// What was in the running, and what the validation rows said.
+    pub fn tried(&self) -> &[Tried] {
+        &self.tried
+    }
+
+    /// The weight of the kernels alone.
+    pub fn kernels_weight(&self) -> f64 {
+        1.0 - self.experts.iter().map(|expert| expert.weight).sum::<f64>()
+    }
+
+    fn used(&self) -> impl Iterator<Item = &Expert> {
+        self.experts.iter().filter(|expert| expert.weight > 0.0)
+    }
+
+    /// Weights of the kernels and of all energies; without those of minimum velocity, or with them.
+    fn weights(&self, with_velocity: bool) -> Vec<f64> {
+        let of = |expert: &Expert| if with_velocity { expert.weight } else { expert.without };
+        let experts: Vec<f64> = self.experts.iter().map(of).collect();
+        let first = if experts.contains(&1.0) { 0.0 } else { 1.0 - experts.iter().sum::<f64>() };
+        [vec![first], experts].concat()
+    }
+
+    /// Sets log Z of the whole from those of its energies.
+    pub(super) fn settle_log_z(&mut self) {
+        let used: Vec<&Expert> = self.used().collect();
+        self.log_z = match used[..] {
+            [] => LogZ::of_kernels(),
+            [only] if only.weight == 1.0 => only.log_z.clone(),
+            _ => {
+                let mean = used.iter().map(|e| e.weight * e.log_z.value.mean).sum();
+                // The mean over rows of what each counts there is its weight.
+                let std_error = used.iter().map(|e| e.weight * e.log_z.value.std_error).sum();
+                let methods: Vec<String> = used.iter().map(|e| format!("{}: {}", e.name(), e.log_z.method)).collect();
+                let efficiency = used.iter().map(|e| e.log_z.efficiency).fold(1.0, f64::min);
+                let value = Estimate { mean, std_error, count: 1 };
+                LogZ { value, method: methods.join("; "), bracket: None, efficiency }
+            }
+        };
     }
 
     /// Training rows; where they are more than the settings allow centres, the kernels stand on clusters of them.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Whether the kernels stand on the training rows, and not on means of clusters of them.
+    pub fn stands_on_rows(&self) -> bool {
+        self.anchor.centres() == self.rows
     }
 
     /// Log densities of rows that it has not seen: what p-values of outliers refer to. None in files of earlier versions.
@@ -189,26 +176,41 @@ impl Model {
         &self.log_z
     }
 
-    /// f at points in standard units.
-    pub(super) fn correction(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+    /// U of an energy, compiled for so many points.
+    pub(super) fn energy_of(&self, expert: &Expert, count: usize, context: &Context) -> Result<Averaged, Error> {
+        expert.energy(&self.manifold, self.settings.seed, count, context)
+    }
+
+    /// Log densities of kernels and energies at points in standard units; of all energies, or of those in the density.
+    pub(super) fn parts(&self, points: &[f64], all: bool, context: &Context) -> Result<Parts, Error> {
         let m = self.manifold.ambient();
-        if self.networks.is_empty() {
-            return Ok(vec![0.0; points.len() / m]);
+        let wanted = |expert: &Expert| all || expert.weight > 0.0;
+        let compile =
+            |expert: &Expert| wanted(expert).then(|| self.energy_of(expert, points.len() / m, context)).transpose();
+        let energies = self.experts.iter().map(compile).collect::<Result<Vec<_>, Error>>()?;
+        // Many points at once lie close together, and share the work on the kernels.
+        let anchor = self.anchor.log_density_of(points, context)?;
+        let mut experts = vec![];
+        for (expert, energy) in self.experts.iter().zip(energies) {
+            let mut logs = vec![];
+            if let Some(mut energy) = energy {
+                for (points, anchor) in points.chunks(Averaged::ROWS * m).zip(anchor.chunks(Averaged::ROWS)) {
+                    let here = energy.at_once(points)?;
+                    let log_z = expert.log_z.value.mean;
+                    logs.extend(anchor.iter().zip(here).map(|(a, u)| expert.unnormalised(*a, u) - log_z));
+                }
+            }
+            experts.push(logs);
         }
-        Averaged::value(&self.network(), &self.networks, m, points.len() / m, context)?.at(points, context)
+        Ok(Parts { anchor, experts })
     }
 
-    fn network(&self) -> Mlp {
-        Correction { manifold: self.manifold.clone(), settings: &self.settings }.network()
-    }
-
-    /// Whether every network has all its parameters.
-    pub(super) fn has_networks(&self) -> bool {
-        let network = self.network();
-        let whole = |p: &Parameter, state: &State<f32>| {
-            state.get(&p.name).is_some_and(|values| values.len() == p.dims.iter().product::<usize>())
-        };
-        self.networks.iter().all(|state| network.parameters().iter().all(|p| whole(p, state)))
+    /// log Σ wₖpₖ of parts, with or without the energies of minimum velocity.
+    pub(super) fn sum(&self, parts: &Parts, with_velocity: bool) -> Vec<f64> {
+        let weights = self.weights(with_velocity);
+        let logs: Vec<&[f64]> =
+            std::iter::once(parts.anchor.as_slice()).chain(parts.experts.iter().map(Vec::as_slice)).collect();
+        log_sum(&logs, &weights)
     }
 
     /// E at points in the units of the data.
@@ -218,20 +220,10 @@ impl Model {
 
     /// E and log a (in standard units) at points in the units of the data.
     fn energy_and_anchor(&self, points: &[f64], context: &Context) -> Result<(Vec<f64>, Vec<f64>), Error> {
-        let m = self.manifold.ambient();
-        let points = self.standard.apply(points);
-        let averaged = || Averaged::value(&self.network(), &self.networks, m, points.len() / m, context);
-        let mut f = (self.share > 0.0).then(averaged).transpose()?;
-        // Many points at once lie close together, and share the work on the kernels.
-        let anchor = self.anchor.log_density_of(&points, context)?;
-        let mut energy: Vec<f64> = anchor.iter().map(|a| -a).collect();
-        if let Some(f) = &mut f {
-            let batches = points.chunks(Averaged::ROWS * m).zip(energy.chunks_mut(Averaged::ROWS));
-            for (points, energy) in batches {
-                energy.iter_mut().zip(f.at_once(points)?).for_each(|(e, f)| *e += self.share * f);
-            }
-        }
-        Ok((energy, anchor))
+        let parts = self.parts(&self.standard.apply(points), false, context)?;
+        let log_z = self.log_z.value.mean;
+        let energy = self.sum(&parts, true).into_iter().map(|log| -log - log_z).collect();
+        Ok((energy, parts.anchor))
     }
 
     /// log p, and the log density of the kernels alone, at points in the units of the data.
@@ -264,12 +256,41 @@ impl Model {
     pub(super) fn standard_scores(&self, points: &[f64], context: &Context) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let m = self.manifold.ambient();
         let points = self.standard.apply(points);
-        let mut derivative = self.anchor.derivative(&points, context)?;
-        if self.share > 0.0 {
-            let mut slope = Averaged::derivative(&self.network(), &self.networks, m, points.len() / m, context)?;
+        if self.used().next().is_none() {
+            let derivative = self.anchor.derivative(&points, context)?;
+            return Ok((slope::gradient(&*self.manifold, &points, &derivative, context)?, points));
+        }
+        let (anchor, anchor_slope) = self.anchor.with_derivative(&points, context)?;
+        let weights = self.weights(true);
+        let only = weights.contains(&1.0);
+        // Of several densities each counts as much as it is likely to be where the point comes from.
+        let parts = if only { None } else { Some(self.parts(&points, false, context)?) };
+        let logs = parts.as_ref().map_or(vec![], |parts| self.sum(parts, true));
+        let chance = |k: usize, i: usize| match &parts {
+            None => weights[k],
+            Some(_) if weights[k] == 0.0 => 0.0,
+            Some(parts) => {
+                let own = if k == 0 { anchor[i] } else { parts.experts[k - 1][i] };
+                weights[k] * (own - logs[i]).exp()
+            }
+        };
+        let mut derivative: Vec<f64> = anchor_slope
+            .iter()
+            .enumerate()
+            .map(|(j, s)| if weights[0] == 0.0 { 0.0 } else { chance(0, j / m) * s })
+            .collect();
+        for (k, expert) in self.experts.iter().enumerate().filter(|(_, expert)| expert.weight > 0.0) {
+            let mut slope = expert.derivative(&self.manifold, self.settings.seed, points.len() / m, context)?;
             let batch = Averaged::ROWS * m;
-            for (points, derivative) in points.chunks(batch).zip(derivative.chunks_mut(batch)) {
-                derivative.iter_mut().zip(slope.at_once(points)?).for_each(|(d, f)| *d -= self.share * f);
+            for (first, points) in points.chunks(batch).enumerate() {
+                for (j, u) in slope.at_once(points)?.into_iter().enumerate() {
+                    let j = first * batch + j;
+                    let own = match expert.base {
+                        Base::Anchor => anchor_slope[j] - expert.share * u,
+                        Base::Wide => -u,
+                    };
+                    derivative[j] += chance(k + 1, j / m) * own;
+                }
             }
         }
         Ok((slope::gradient(&*self.manifold, &points, &derivative, context)?, points))
@@ -316,38 +337,111 @@ impl Model {
 
     /// Rows that so many draws take: each point, and each proposal for it, is one.
     pub fn rows_of_draws(&self, count: usize) -> usize {
-        if self.share > 0.0 { count * (ROUNDS as usize + 1) } else { 0 }
+        if self.used().next().is_some() { count * (ROUNDS as usize + 1) } else { 0 }
     }
 
-    /// Draws by an independence chain for each: proposals of the kernels, each accepted with probability
-    /// min(1, e^{−t(f′ − f)}).
-    pub fn sample(&self, count: usize, seed: u64, context: &Context) -> Result<Drawn, Error> {
+    /// Points of the law that proposes for an energy, and log p̃ − log m there; `energy` is that of [`Self::energy_of`].
+    pub(super) fn proposals(
+        &self,
+        expert: &Expert,
+        count: usize,
+        seed: u64,
+        energy: Option<&mut Averaged>,
+        context: &Context,
+    ) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let m = self.manifold.ambient();
+        let mut points = self.anchor.sample(count, seed);
+        let mut own = None;
+        let energy = match energy {
+            Some(energy) => energy,
+            None => own.insert(self.energy_of(expert, count, context)?),
+        };
+        if expert.base == Base::Anchor {
+            let weights = energy.at(&points, context)?.iter().map(|f| -expert.share * f).collect();
+            return Ok((points, weights));
+        }
+        let wide = Wide::of(&self.manifold);
+        let others = wide.sample(count, seed, context)?;
+        let mut coins = Stream::new(Key::new(seed, 3), 1);
+        for (own, other) in points.chunks_mut(m).zip(others.chunks(m)) {
+            if coins.uniform() < WIDE {
+                own.copy_from_slice(other);
+            }
+        }
+        let (a, b) = (self.anchor.log_density_of(&points, context)?, wide.log_density(&points, context)?);
+        let energy = energy.at(&points, context)?;
+        let weights = (0..count).map(|i| expert.unnormalised(a[i], energy[i]) - blended(a[i], b[i], WIDE));
+        let weights = weights.collect();
+        Ok((points, weights))
+    }
+
+    /// Ends of independence chains of an energy: proposals of kernels (and wide law), each accepted with probability
+    /// min(1, e^{w′ − w}).
+    pub(super) fn chains(&self, expert: &Expert, count: usize, seed: u64, context: &Context) -> Result<Chains, Error> {
         let m = self.manifold.ambient();
         let seed = seed.wrapping_mul(ROUNDS + 1);
-        let mut points = self.anchor.sample(count, seed);
-        if self.share == 0.0 {
-            return Ok(Drawn { points: self.standard.undo(&points), acceptance: 1.0, moved: 1.0 });
-        }
-        let network = self.network();
-        let mut correction = Averaged::value(&network, &self.networks, m, count, context)?;
-        let mut f = correction.at(&points, context)?;
+        let mut energy = self.energy_of(expert, count, context)?;
+        let (mut points, mut log_weights) = self.proposals(expert, count, seed, Some(&mut energy), context)?;
         let mut coins = Stream::new(Key::new(seed, 1), 1);
         let mut moves = vec![0u64; count];
         for round in 1..=ROUNDS {
-            let proposals = self.anchor.sample(count, seed.wrapping_add(round));
-            let new = correction.at(&proposals, context)?;
+            let (proposals, new) =
+                self.proposals(expert, count, seed.wrapping_add(round), Some(&mut energy), context)?;
             for i in 0..count {
-                if coins.uniform().ln() < self.share * (f[i] - new[i]) {
+                if coins.uniform().ln() < new[i] - log_weights[i] {
                     points[i * m..][..m].copy_from_slice(&proposals[i * m..][..m]);
-                    f[i] = new[i];
+                    log_weights[i] = new[i];
                     moves[i] += 1;
                 }
             }
         }
-        let all = count.max(1) as f64;
-        let acceptance = moves.iter().sum::<u64>() as f64 / (all * ROUNDS as f64);
-        let moved = moves.iter().filter(|moves| **moves > 0).count() as f64 / all;
-        Ok(Drawn { points: self.standard.undo(&points), acceptance, moved })
+        Ok(Chains { points, log_weights, moves })
+    }
+
+    /// Draws: each of the kernels or of an energy, by the weights; of kernels exactly, of an energy by an independence chain.
+    pub fn sample(&self, count: usize, seed: u64, context: &Context) -> Result<Drawn, Error> {
+        let m = self.manifold.ambient();
+        let weights = self.weights(true);
+        let of: Vec<usize> = match weights.iter().position(|w| *w == 1.0) {
+            Some(only) => vec![only; count],
+            None => {
+                let mut coins = Stream::new(Key::new(seed, 2), 1);
+                let mut choose = || {
+                    let mut left = coins.uniform();
+                    let some = |(k, w): (usize, &f64)| {
+                        left -= w;
+                        (left < 0.0 && *w > 0.0).then_some(k)
+                    };
+                    weights.iter().enumerate().find_map(some).unwrap_or(0)
+                };
+                (0..count).map(|_| choose()).collect()
+            }
+        };
+        let mut points = vec![0.0; count * m];
+        let (mut accepted, mut moved, mut chains) = (0, 0, 0);
+        for k in 0..weights.len() {
+            let rows: Vec<usize> = (0..count).filter(|i| of[*i] == k).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let drawn = match k.checked_sub(1) {
+                None => self.anchor.sample(rows.len(), seed.wrapping_mul(ROUNDS + 1)),
+                Some(k) => {
+                    let ends = self.chains(&self.experts[k], rows.len(), seed, context)?;
+                    accepted += ends.moves.iter().sum::<u64>();
+                    moved += ends.moves.iter().filter(|moves| **moves > 0).count();
+                    chains += rows.len();
+                    ends.points
+                }
+            };
+            rows.iter().zip(drawn.chunks(m)).for_each(|(i, point)| points[i * m..][..m].copy_from_slice(point));
+        }
+        let points = self.standard.undo(&points);
+        if chains == 0 {
+            return Ok(Drawn { points, acceptance: 1.0, moved: 1.0 });
+        }
+        let acceptance = accepted as f64 / (chains as f64 * ROUNDS as f64);
+        Ok(Drawn { points, acceptance, moved: moved as f64 / chains as f64 })
     }
 }
 
@@ -375,8 +469,8 @@ impl Density for Model {
 
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Model { manifold, rows, share, .. } = self;
-        write!(f, "Model({manifold}, {rows} rows, share {share})")
+        let Model { manifold, rows, experts, .. } = self;
+        write!(f, "Model({manifold}, {rows} rows, {experts:?})")
     }
 }
 
@@ -389,23 +483,4 @@ pub struct Drawn {
     pub acceptance: f64,
     /// Share of the chains that accepted at least one: the others are draws of the kernels alone.
     pub moved: f64,
-}
-
-/// What is said about networks whose training diverged.
-fn diverged(divergences: &[Divergence], settings: &FitSettings, share: f64) -> Option<String> {
-    let first = divergences.first()?;
-    let what = if share > 0.0 { "each is used as it was at its best before" } else { "the correction was dropped" };
-    Some(format!(
-        "The training of {} of {} networks diverged ({} is not finite at step {}): {what}. A smaller learning.rate may help.",
-        divergences.len(),
-        settings.seeds,
-        first.where_,
-        first.step
-    ))
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
 }

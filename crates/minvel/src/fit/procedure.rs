@@ -5,7 +5,9 @@
 //! **Checked by** tests/densities/few.rs, crates/lab/tests/lab/fit.rs.
 
 use super::evaluation::Evaluation;
+use super::leak::Leak;
 use super::model::History;
+use super::split::Split;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -98,6 +100,10 @@ pub struct Record {
     pub evaluation: Evaluation,
     /// Which rows did what.
     pub procedure: Procedure,
-    /// Share of the scored rows that repeat a row their model has seen.
+    /// Share of the scored rows that repeat a row their model has seen: none, unless the split was given.
     pub leaked_share: f64,
+    /// How near the scored rows lie to rows of the model; none of few rows.
+    pub leak: Option<Leak>,
+    /// Which of the given rows are in which part; none of a cross-validation. Rows of weight 0 are in none.
+    pub split: Option<Split>,
 }

@@ -125,7 +125,13 @@ impl<'a> RunningEvaluation<'a> {
             kernels_nll: sums.kernels.mean(),
             baselines: self.baselines.iter().zip(&sums.baselines).map(baseline).collect(),
             goodness: Fitness::of(self.model, &sums.tested(), &self.draws.points, &self.plan(), context)?,
-            coverage: Coverage::of(sums.inside, sums.rows, Levels::DRAWS),
+            ingredients: vec![],
+            velocity: None,
+            coverage: Coverage::of(
+                sums.inside.map(|count| count as f64 / sums.rows as f64),
+                sums.rows as f64,
+                Levels::DRAWS,
+            ),
         })
     }
 

@@ -30,6 +30,9 @@ pub struct FitSettings {
     pub learning: LearningSettings,
     /// The estimate of log Z.
     pub partition: PartitionSettings,
+    /// Further energies, which are stacked with the kernels and the correction.
+    #[serde(default = "EnergySettings::none")]
+    pub energies: EnergySettings,
     /// Small data sets.
     #[serde(default = "FewSettings::before_there_was_a_choice")]
     pub few: FewSettings,
@@ -45,6 +48,8 @@ pub enum Goal {
     ScoreMatching,
     /// Minus the log-likelihood, with Z from draws of the kernels.
     Likelihood,
+    /// The speed of transport, birth and death, of a free energy.
+    TransportReaction,
     /// Nothing: there is no correction.
     None,
 }
@@ -71,6 +76,81 @@ pub struct NetworkSettings {
     pub waves: usize,
     /// Their standard deviation.
     pub frequency: f64,
+    /// By how much it falls from the first to the last of them.
+    #[serde(default = "NetworkSettings::one_frequency")]
+    pub spread: f64,
+}
+
+impl NetworkSettings {
+    fn one_frequency() -> f64 {
+        1.0
+    }
+}
+
+/// How many energies are learnt beside the correction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effort {
+    /// None.
+    None,
+    /// One of each kind.
+    Normal,
+    /// Longer, more networks, and further frequencies and weights of transport.
+    Thorough,
+}
+
+/// Energies beside the correction: kernels times an energy by likelihood and, where dimensions are few, free energies by
+/// likelihood and by transport, birth and death. Validation rows stop and weigh them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnergySettings {
+    /// How many.
+    pub effort: Effort,
+    /// Dimensions up to which energies may stand on their own.
+    pub free: usize,
+    /// Networks of each, trained concurrently; their mean is used. Energies on kernels have twice as many.
+    pub seeds: usize,
+    /// Their networks; `frequency` is that in two dimensions, and falls as 1/√n.
+    pub network: NetworkSettings,
+    /// Steps of the training of each; twice as many of free ones.
+    pub steps: u32,
+    /// Rows of a step.
+    pub batch: usize,
+    /// Of Adam, decaying to zero as half a cosine; three times as large for free ones.
+    pub rate: f64,
+    /// Draws of kernels and wide law.
+    pub draws: usize,
+    /// Weight of the residual off the data.
+    pub off: f64,
+}
+
+impl EnergySettings {
+    /// No energies: models of earlier versions.
+    pub fn none() -> Self {
+        EnergySettings { effort: Effort::None, ..EnergySettings::default() }
+    }
+}
+
+impl Default for EnergySettings {
+    fn default() -> Self {
+        EnergySettings {
+            effort: Effort::Normal,
+            free: 4,
+            seeds: 1,
+            network: NetworkSettings {
+                hidden: vec![128, 128],
+                activation: Activation::Silu,
+                waves: 96,
+                frequency: 4.0,
+                spread: 8.0,
+            },
+            steps: 2000,
+            batch: 512,
+            rate: 1e-3,
+            draws: 100_000,
+            off: 0.3,
+        }
+    }
 }
 
 /// The training of the correction.
@@ -134,9 +214,16 @@ impl Default for FitSettings {
             step_size: 1e-3,
             mobility: true,
             kernels: LocalSettings::default(),
-            network: NetworkSettings { hidden: vec![64, 64], activation: Activation::Silu, waves: 64, frequency: 4.0 },
+            network: NetworkSettings {
+                hidden: vec![64, 64],
+                activation: Activation::Silu,
+                waves: 64,
+                frequency: 4.0,
+                spread: 1.0,
+            },
             learning: LearningSettings { steps: 1000, looks: 10, batch: 256, rate: 1e-3, penalty: 1e-3 },
             partition: PartitionSettings { draws: 200_000 },
+            energies: EnergySettings::default(),
             few: FewSettings::default(),
         }
     }
@@ -155,6 +242,7 @@ impl FitSettings {
             seeds: 2,
             learning: LearningSettings { steps: 200, looks: 4, ..defaults.learning },
             partition: PartitionSettings { draws: 20_000 },
+            energies: EnergySettings::none(),
             ..defaults
         }
     }
@@ -182,6 +270,7 @@ impl FitSettings {
             centres,
             widths,
             grouped: _,
+            classes,
             mixtures,
             worth,
             tolerance,
@@ -189,6 +278,10 @@ impl FitSettings {
         let LearningSettings { steps, looks, batch, rate, penalty } = self.learning;
         let positive = |all: &[f64]| all.iter().all(|x| *x > 0.0);
         let kernels = *widths > 0 || !neighbours.is_empty() && !factors.is_empty();
+        let energies = &self.energies;
+        let hidden = |network: &NetworkSettings| {
+            network.hidden.len() <= MOST_LAYERS && network.hidden.iter().all(|n| (1..=WIDEST).contains(n))
+        };
         let demands = [
             ("seeds", self.seeds > 0, "must be positive"),
             ("step_size", self.step_size > 0.0, "must be positive"),
@@ -198,6 +291,7 @@ impl FitSettings {
             ("kernels.shrinkage", (0.0..=1.0).contains(shrinkage), "must lie in [0, 1]"),
             ("kernels.folds", *folds >= 2, "must be at least 2"),
             ("kernels.centres", *centres >= 10, "must be at least 10"),
+            ("kernels.classes", (1..=64).contains(classes), "must be from 1 to 64"),
             (
                 "kernels.mixtures",
                 mixtures.iter().all(|count| (2..=4096).contains(count)),
@@ -215,6 +309,24 @@ impl FitSettings {
             ),
             ("network.waves", self.network.waves <= WIDEST, "must be at most 65536"),
             ("network.frequency", self.network.frequency > 0.0, "must be positive"),
+            ("network.spread", self.network.spread >= 1.0, "must be at least 1"),
+            (
+                "objective",
+                self.objective != Goal::TransportReaction,
+                "must be minimum-velocity, score-matching, likelihood or none: transport-reaction is for free energies",
+            ),
+            ("energies.seeds", energies.seeds > 0, "must be positive"),
+            ("energies.free", energies.free <= 8, "must be at most 8"),
+            ("energies.network.hidden", hidden(&energies.network), "must be at most 64 layers of 1 to 65536"),
+            ("energies.network.activation", energies.network.activation != Activation::Relu, "must not be relu"),
+            ("energies.network.waves", energies.network.waves <= WIDEST, "must be at most 65536"),
+            ("energies.network.frequency", energies.network.frequency > 0.0, "must be positive"),
+            ("energies.network.spread", energies.network.spread >= 1.0, "must be at least 1"),
+            ("energies.steps", energies.steps > 0, "must be positive"),
+            ("energies.batch", energies.batch > 1, "must be at least 2"),
+            ("energies.rate", energies.rate > 0.0, "must be positive"),
+            ("energies.draws", (1000..=10_000_000).contains(&energies.draws), "must be from 1000 to 10 000 000"),
+            ("energies.off", energies.off >= 0.0, "must not be negative"),
             ("learning.steps", steps > 0, "must be positive"),
             ("learning.looks", looks > 0 && looks <= steps, "must be from 1 to the number of steps"),
             ("learning.batch", batch > 0, "must be positive"),

@@ -2,11 +2,13 @@
 //!
 //! **Statement.** Row π(i) is a test row for i < n/10, a validation row for i < 2n/10, else a training row; π is the
 //! permutation of 0..n keyed by the seed.
-//! **Conventions.** Points are equal if all their numbers are (0 and −0 too). Tenths are rounded to the nearest.
+//! Groups of rows are undivided: they are permuted instead of rows. **Conventions.** Points are equal if all their numbers are (0 and −0 too). Tenths are rounded to the nearest.
 //! **Checked by** crates/lab/tests/lab/data_points.rs.
 
+use crate::density::Sample;
 use crate::density::repeats::{Known, first_rows};
 use minvel_engine::random::{Draw, Key, Site, fill_rows};
+use std::collections::HashMap;
 
 /// The stream of the permutation: no training draws from it, since keys differ by replica only.
 const STREAM: u32 = 0x5b1_1700;
@@ -24,6 +26,18 @@ pub struct Split {
     pub test: Vec<usize>,
 }
 
+/// What a row is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The model is made of it.
+    Train,
+    /// It stops the training and chooses the share of the correction.
+    Validation,
+    /// It is scored once.
+    Test,
+}
+
 impl Split {
     /// Splits rows 80/10/10, the same way for the same seed; rows of a part stand in order.
     pub fn new(rows: usize, seed: u64) -> Split {
@@ -36,6 +50,82 @@ impl Split {
         };
         Split { test: part(0..tenth), validation: part(tenth..2 * tenth), train: part(2 * tenth..rows) }
     }
+
+    /// Splits the points of a sample, groups undivided: a group goes where the points before it, in the order of the permutation
+    /// of groups, have not filled a part. Single points are split as [`Split::new`] does. A group of more than a tenth of the points is
+    /// for training.
+    pub fn of(sample: &Sample, ambient: usize, seed: u64) -> Split {
+        let rows = sample.rows(ambient);
+        if sample.groups().is_empty() {
+            return Split::new(rows, seed);
+        }
+        let (tenth, members) = ((rows + 5) / 10, members(sample, rows));
+        let mut split = Split { train: vec![], validation: vec![], test: vec![] };
+        for group in permutation(members.len(), seed, STREAM) {
+            let own = &members[group];
+            let part = match (split.test.len() < tenth, split.validation.len() < tenth) {
+                _ if own.len() > tenth.max(1) => &mut split.train,
+                (true, _) => &mut split.test,
+                (false, true) => &mut split.validation,
+                (false, false) => &mut split.train,
+            };
+            part.extend_from_slice(own);
+        }
+        // Large groups may leave a part without rows: it gets the smallest group of the training rows.
+        let Split { train, validation, test } = &mut split;
+        for part in [&mut *test, &mut *validation] {
+            if part.is_empty() {
+                let left = members.iter().filter(|own| train.contains(&own[0]) && own.len() < train.len());
+                let smallest = left.min_by_key(|own| own.len()).cloned().unwrap_or_default();
+                train.retain(|row| !smallest.contains(row));
+                *part = smallest;
+            }
+        }
+        [train, validation, test].into_iter().for_each(|part| part.sort_unstable());
+        split
+    }
+}
+
+/// The points of each group, in the order of its first point.
+fn members(sample: &Sample, rows: usize) -> Vec<Vec<usize>> {
+    let (mut places, mut members) = (HashMap::new(), vec![]);
+    for i in 0..rows {
+        let place = *places.entry(sample.group(i)).or_insert(members.len());
+        if place == members.len() {
+            members.push(vec![]);
+        }
+        members[place].push(i);
+    }
+    members
+}
+
+/// The points of a sample dealt into at most `count` parts of about equal size, groups undivided; single points as [`folds`] deals them.
+///
+/// Without any one part there are still two groups, if there are three in all: large groups go to parts of their own for that.
+pub(super) fn folds_of(sample: &Sample, ambient: usize, count: usize, seed: u64) -> Vec<Vec<usize>> {
+    let rows = sample.rows(ambient);
+    let members = members(sample, rows);
+    let order = permutation(members.len(), seed, FOLDS);
+    let (mut parts, mut before) = (vec![vec![]; count], 0);
+    for &group in &order {
+        let part = (0..count).rposition(|k| k * rows / count <= before).expect("the first part starts at 0");
+        parts[part].push(group);
+        before += members[group].len();
+    }
+    if parts.iter().any(|part| part.len() + 2 > members.len()) {
+        let mut sizes = vec![0; count.max(3)];
+        parts = vec![vec![]; sizes.len()];
+        for &group in &order {
+            let least = (0..sizes.len()).min_by_key(|&k| sizes[k]).expect("some part");
+            parts[least].push(group);
+            sizes[least] += members[group].len();
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    let mut parts: Vec<Vec<usize>> =
+        parts.iter().map(|part| part.iter().flat_map(|&g| &members[g]).copied().collect()).collect();
+    parts.iter_mut().for_each(|part| part.sort_unstable());
+    parts
 }
 
 /// Rows dealt into `count` parts of about equal size, the same way for the same seed; rows of a part stand in order.

@@ -1,8 +1,12 @@
 //! Standard units: Euclidean coordinates are shifted and scaled to mean 0 and deviation 1, others are left alone.
 
 use crate::Manifold;
+use crate::density::Sample;
 use crate::manifold::Space;
 use serde::{Deserialize, Serialize};
+
+/// Deviations, over the size of the numbers, that are those of a constant.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// x ↦ (x − shift)/scale, coordinate by coordinate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,23 +16,30 @@ pub struct Standard {
 }
 
 impl Standard {
-    /// As points of a manifold ask for.
-    pub fn of(manifold: &dyn Manifold, points: &[f64]) -> Self {
-        let m = manifold.ambient();
+    /// As points of a manifold ask for, by their weights.
+    pub fn of(manifold: &dyn Manifold, sample: &Sample) -> Self {
+        let (m, points) = (manifold.ambient(), sample.points());
         let (mut shift, mut scale) = (vec![0.0; m], vec![1.0; m]);
         let mut at = 0;
         for space in manifold.spaces().unwrap_or_default() {
             for j in at..at + space.ambient() {
                 if let Space::Euclidean(_) = space {
-                    let column = || points.iter().skip(j).step_by(m);
-                    let count = (points.len() / m) as f64;
-                    shift[j] = column().sum::<f64>() / count;
-                    let variance = column().map(|x| (x - shift[j]).powi(2)).sum::<f64>() / count;
-                    scale[j] = if variance > 0.0 { variance.sqrt() } else { 1.0 };
+                    let column: Vec<f64> = points.iter().skip(j).step_by(m).copied().collect();
+                    shift[j] = sample.mean(&column);
+                    let squares: Vec<f64> = column.iter().map(|x| (x - shift[j]).powi(2)).collect();
+                    let (deviation, size) =
+                        (sample.mean(&squares).sqrt(), column.iter().fold(0.0, |a: f64, x| a.max(x.abs())));
+                    // a column of one number may differ from its weighted mean by rounding
+                    scale[j] = if deviation > ROUNDING * size { deviation } else { 1.0 };
                 }
             }
             at += space.ambient();
         }
+        Standard { shift, scale }
+    }
+
+    /// With known means and deviations.
+    pub(super) fn known(shift: Vec<f64>, scale: Vec<f64>) -> Self {
         Standard { shift, scale }
     }
 

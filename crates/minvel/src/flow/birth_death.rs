@@ -25,6 +25,8 @@ pub enum DensityEstimate {
     },
     /// A density fitted elsewhere: log p = −E_p up to a constant.
     Known(Arc<dyn Energy>),
+    /// Given with the particles ([`Particles::with_log_density`]).
+    Given,
 }
 
 impl DensityEstimate {
@@ -32,6 +34,7 @@ impl DensityEstimate {
     pub fn log_density<'g>(&self, particles: Particles<'g>) -> Expr<'g> {
         match self {
             DensityEstimate::Known(energy) => -energy.energy(particles.at),
+            DensityEstimate::Given => particles.log_density.expect("particles were given no log density"),
             DensityEstimate::Kernel { bandwidth, leave_one_out } => {
                 let x = particles.at;
                 let exponent = -0.5 / bandwidth.powi(2) * x.squared_distances(x.collect());

@@ -3,7 +3,7 @@
 //! **Statement.** f = s·g(x), followed by cos and sin of Bf for random Fourier features; g is the point itself, the
 //! features of a manifold ([`Manifold::features`]), or cos kθ_i, sin kθ_i for k = 1 … K on the torus.
 //! **Source.** docs/math §3.4, §3.7 (latent scaling); tancik2020fourier. **Conventions.** B is `[features, count]`, of
-//! independent N(0, scale²), fixed by its own seed: the same for all replicas, and not learnt.
+//! independent N(0, scale²), or of deviations that fall by a spread from column to column, fixed by its own seed: the same for all replicas, and not learnt.
 //! **Error.** None. **Checked by** tests/theory/energy_laws.rs.
 
 use crate::manifold::{Manifold, Space};
@@ -32,6 +32,8 @@ struct Fourier {
     count: usize,
     scale: f64,
     seed: u64,
+    /// The last column has this many times less.
+    spread: f64,
 }
 
 impl Features {
@@ -59,7 +61,14 @@ impl Features {
 
     /// f becomes (f, cos Bf, sin Bf) with B of `count` columns of deviation `scale`.
     pub fn with_fourier(mut self, count: usize, scale: f64, seed: u64) -> Self {
-        self.fourier = Some(Fourier { count, scale, seed });
+        self.fourier = Some(Fourier { count, scale, seed, spread: 1.0 });
+        self
+    }
+
+    /// The deviations of the columns of B fall geometrically from `scale` to `scale`/`spread`; 1: all are the same.
+    pub fn over_octaves(mut self, spread: f64) -> Self {
+        assert!(spread >= 1.0, "features: a spread of {spread}");
+        self.fourier = self.fourier.map(|fourier| Fourier { spread, ..fourier });
         self
     }
 
@@ -85,10 +94,13 @@ impl Features {
             }
         };
         let f = if self.scale == 1.0 { f } else { f * self.scale };
-        let Some(Fourier { count, scale, seed }) = self.fourier else { return f };
+        let Some(Fourier { count, scale, seed, spread }) = self.fourier else { return f };
         let width = f.shape().features();
         let normals = Stream::new(Key::new(seed, 0), 0).samples(Draw::Normal);
-        let b: Vec<f64> = normals.map(|z| scale * z).take(width * count).collect();
+        let last = count.max(2) as f64 - 1.0;
+        // with a spread of 1 the factor is 1 exactly
+        let deviation = |k: usize| scale * spread.powf(-((k % count) as f64) / last);
+        let b: Vec<f64> = normals.enumerate().map(|(k, z)| deviation(k) * z).take(width * count).collect();
         let phase = f.matmul(f.graph().table(&b, [width, count]));
         concat(&[f, phase.cos(), phase.sin()], -1)
     }

@@ -10,12 +10,15 @@ use super::{Adaptation, ChainDivergence, Draws, Sampler, Spot};
 use crate::Error;
 use crate::energy::Energy;
 use crate::flow::EnergyOf;
+use crate::train::Context;
 use minvel_engine::math::Real;
 use minvel_engine::{Clock, DeviceError, Graph, Options, Program, State};
 use std::ops::Range;
 
 /// First of the streams that samplers use (they and their substreams); an energy may use those below.
 pub(super) const STREAM: u32 = 1 << 20;
+/// Steps between two looks whether to stop.
+const LOOK: u32 = 16;
 
 /// How many chains, how long, and with which step.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,6 +165,24 @@ impl<T: Real> Walk<T> {
         ChainDivergence::noted(state, "chain.first", self.chains.count)
     }
 
+    /// The same, some steps at a time, until it is asked to stop.
+    fn stride(
+        &mut self,
+        state: &mut State<T>,
+        inputs: &[(&str, &[T])],
+        steps: Range<u32>,
+        adapting: bool,
+        context: &Context,
+    ) -> Result<(), Error> {
+        for first in steps.clone().step_by(LOOK as usize) {
+            context.go_on()?;
+            let part = first..steps.end.min(first + LOOK);
+            self.advance(state, inputs, part.clone(), adapting)?;
+            context.worked(part.len());
+        }
+        Ok(())
+    }
+
     /// The acceptance of the last step, a mean for each replica; `None` where nothing is tested.
     pub fn acceptance(&self) -> Result<Option<&[T]>, DeviceError> {
         self.tested.then(|| self.advance.try_output(0)).transpose()
@@ -169,15 +190,37 @@ impl<T: Real> Walk<T> {
 
     /// Start, warm-up, draws.
     pub fn run(&mut self, state: &mut State<T>, inputs: &[(&str, &[T])], points: Option<&[T]>) -> Result<Draws, Error> {
+        self.watched(state, inputs, points, &Context::bare())
+    }
+
+    /// The same, watched and stopped by a context.
+    pub fn watched(
+        &mut self,
+        state: &mut State<T>,
+        inputs: &[(&str, &[T])],
+        points: Option<&[T]>,
+        context: &Context,
+    ) -> Result<Draws, Error> {
+        let steps = self.chains.warm_up as usize + self.chains.draws as usize * self.chains.thin as usize;
+        context.stage("chains", steps, "steps", || self.walk(state, inputs, points, context))
+    }
+
+    fn walk(
+        &mut self,
+        state: &mut State<T>,
+        inputs: &[(&str, &[T])],
+        points: Option<&[T]>,
+        context: &Context,
+    ) -> Result<Draws, Error> {
         let Chains { warm_up, draws, thin, replicas, count, .. } = self.chains;
         let shape = [draws as usize, replicas, count, self.ambient];
         let mut kept = Vec::with_capacity(shape.iter().product());
         let mut acceptance = vec![0.0; if self.tested { replicas } else { 0 }];
         self.start(state, inputs, points)?;
-        self.advance(state, inputs, 1..warm_up + 1, true)?;
+        self.stride(state, inputs, 1..warm_up + 1, true, context)?;
         for draw in 0..draws {
             let before = warm_up + draw * thin;
-            self.advance(state, inputs, before + 1..before + thin + 1, false)?;
+            self.stride(state, inputs, before + 1..before + thin + 1, false, context)?;
             let at = state.try_get("chain.at")?.expect("set at the start");
             kept.extend(at.iter().map(|x| x.to_f64()));
             for (sum, last) in acceptance.iter_mut().zip(self.acceptance()?.unwrap_or_default()) {

@@ -14,12 +14,22 @@ const PIECE: Duration = Duration::from_millis(20);
 struct Rest<'a, T> {
     first: usize,
     rows: &'a mut [T],
+    width: usize,
+    /// Rows that are worked on together.
+    together: usize,
+    threads: usize,
 }
 
 impl<'a, T> Rest<'a, T> {
-    /// The next rows, at most so many, and the number of the first.
-    fn take(&mut self, count: usize, width: usize) -> Option<(usize, &'a mut [T])> {
-        let count = count.min(self.rows.len() / width);
+    /// The next rows, at most so many pieces, and the number of the first. While several threads take rows, none takes more
+    /// than half of its part of what is left: the last ones end at about the same time.
+    fn take(&mut self, pieces: usize) -> Option<(usize, &'a mut [T])> {
+        let (width, left) = (self.width, self.rows.len() / self.width);
+        let most = match self.threads {
+            1 => pieces,
+            threads => pieces.min(left.div_ceil(self.together).div_ceil(2 * threads)),
+        };
+        let count = (most * self.together).min(left);
         let (taken, rows) = std::mem::take(&mut self.rows).split_at_mut(count * width);
         let first = self.first;
         (self.rows, self.first) = (rows, first + count);
@@ -49,13 +59,14 @@ pub fn by_pieces<T: Clone + Default + Send>(
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<Vec<T>, Error> {
     let mut out = vec![T::default(); count * width];
-    let rest = Mutex::new(Rest { first: 0, rows: &mut out });
+    let threads = context.threads().min(count.div_ceil(together)).max(1);
+    let rest = Mutex::new(Rest { first: 0, rows: &mut out, width, together, threads });
     let done = AtomicUsize::new(0);
     let stop = context.stop.clone();
     let work = |tell: &dyn Fn()| {
         let mut piece = 1;
         while !stop.asked() {
-            let taken = rest.lock().expect("no thread panics while it takes rows").take(piece * together, width);
+            let taken = rest.lock().expect("no thread panics while it takes rows").take(piece);
             let Some((first, rows)) = taken else { break };
             let begun = Instant::now();
             work(first, rows);
@@ -71,7 +82,7 @@ pub fn by_pieces<T: Clone + Default + Send>(
         context.worked(now - told.replace(now));
     };
     std::thread::scope(|scope| {
-        for _ in 1..context.threads().min(count.div_ceil(together)) {
+        for _ in 1..threads {
             scope.spawn(|| work(&|| ()));
         }
         work(&tell);
@@ -79,4 +90,37 @@ pub fn by_pieces<T: Clone + Default + Send>(
     context.go_on()?;
     tell();
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many pieces each thread takes where all take turns and every piece is as long as the others.
+    fn turns(pieces: usize, threads: usize) -> Vec<usize> {
+        let (mut rows, mut taken) = (vec![0u8; pieces], vec![0; threads]);
+        let mut rest = Rest { first: 0, rows: &mut rows, width: 1, together: 1, threads };
+        let mut next = vec![1; threads];
+        // Whoever has worked least comes next, and asks for twice as much as before.
+        while let Some(k) = (0..threads).min_by_key(|k| taken[*k])
+            && let Some((_, rows)) = rest.take(next[k])
+        {
+            taken[k] += rows.len();
+            next[k] *= 2;
+        }
+        taken
+    }
+
+    #[test]
+    fn threads_end_at_about_the_same_time() {
+        // With pieces that only doubled, four of them were dealt out as 3 and 1, ten as 7 and 3.
+        assert_eq!(turns(4, 2), [2, 2]);
+        for (pieces, threads) in [(10, 2), (64, 2), (1000, 2), (1000, 3), (1000, 16)] {
+            let taken = turns(pieces, threads);
+            let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
+            assert_eq!(taken.iter().sum::<usize>(), pieces);
+            assert!(most - least <= 2, "{pieces} pieces: {taken:?}");
+        }
+        assert_eq!(turns(10, 1), [10]);
+    }
 }

@@ -11,13 +11,13 @@ use minvel_engine::random::{Key, Stream};
 use std::sync::Arc;
 
 /// A mixture of three natural kernels on a manifold: its draws, and its log density.
-struct Law {
+pub struct Law {
     bump: Bump,
     parts: Vec<(f64, f64, Vec<f64>)>,
 }
 
 impl Law {
-    fn on(name: &str) -> Law {
+    pub fn on(name: &str) -> Law {
         let bump = Bump::new(&*parse(name).unwrap()).unwrap();
         let mut stream = Stream::new(Key::new(3, 0), 1);
         let origin = parse(name).unwrap().origin();
@@ -26,7 +26,7 @@ impl Law {
         Law { bump, parts }
     }
 
-    fn draws(&self, count: usize, seed: u64) -> Vec<f64> {
+    pub fn draws(&self, count: usize, seed: u64) -> Vec<f64> {
         let mut stream = Stream::new(Key::new(seed, 0), 2);
         let one = |_| {
             let mut left = stream.uniform();
@@ -40,7 +40,7 @@ impl Law {
         (0..count).flat_map(one).collect()
     }
 
-    fn log_density(&self, x: &[f64]) -> f64 {
+    pub fn log_density(&self, x: &[f64]) -> f64 {
         self.parts.iter().map(|(share, kappa, c)| share * self.bump.log_density(x, c, *kappa).exp()).sum::<f64>().ln()
     }
 }

@@ -88,6 +88,7 @@ const WHOLE: f64 = 1e-4;
 
 /// Checks every case, by a grid that is shown to be fine enough.
 fn all_integrate_to_one(cases: &[Case]) {
+    let (mut all, mut corrected) = (0, 0);
     for case in cases {
         // One seed where the grid is the work.
         for seed in 1..=if case.rows <= 100 && case.resolution > 1000 { 3 } else { 1 } {
@@ -110,9 +111,13 @@ fn all_integrate_to_one(cases: &[Case]) {
             let grid = kernels.abs().max((whole - coarser).abs());
             assert!(grid < 0.5 * WHOLE, "the grid is too coarse: kernels {kernels:+}, a coarser one {coarser:+}");
             assert!(whole.abs() < WHOLE, "∫p = 1 {whole:+}");
-            assert!(model.share() > 0.0 && log_z.value.mean.abs() > WHOLE, "no power: nothing is corrected");
+            all += 1;
+            corrected += usize::from(model.share() > 0.0 && log_z.value.mean.abs() > WHOLE);
         }
     }
+    // A correction that is not worth its error is not used.
+    println!("{corrected} of {all} densities are corrected");
+    assert!(2 * corrected > all, "no power: of {all} densities only {corrected} are corrected");
 }
 
 /// Corrections used to be integrated by five nodes a kernel, which missed them: of 35 fits on the circle fourteen had an

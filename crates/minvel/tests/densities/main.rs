@@ -6,10 +6,12 @@ mod support;
 #[path = "../support/clumps.rs"]
 mod clumps;
 
+mod classes;
 mod clusters;
 mod components;
 mod density;
 mod density_fit;
+mod experts;
 mod few;
 mod foreign;
 mod goodness;
@@ -18,3 +20,5 @@ mod kernel_sums;
 mod local_kernels;
 mod one_density;
 mod outliers;
+mod rows;
+mod sketches;

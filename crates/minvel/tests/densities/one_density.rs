@@ -182,7 +182,7 @@ fn the_door_checks_points_and_settings_and_a_saved_fit_is_the_same() {
     bad[3 * 7] = f64::NAN;
     assert!(said(Fit::on(Sphere(2)), &bad).contains("row 7 (counted from 0)"));
     assert!(said(Fit::on(Sphere(2)), &points[..100]).contains("100 numbers are no whole points"));
-    assert!(said(Fit::on(Sphere(2)), &points[..12]).contains("at least 5 points, not 4"));
+    assert!(said(Fit::on(Sphere(2)), &points[..6]).contains("at least 3 points, not 2"));
     assert!(said(Fit::on(Sphere(2)).networks(0), &points).contains("`seeds` must be positive"));
 
     let fitted = Fit::on(Sphere(2)).settings(settings(&[])).seed(3).points(&points).unwrap();

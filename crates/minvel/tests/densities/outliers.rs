@@ -105,7 +105,7 @@ fn p_values_survive_a_file_and_a_model_without_reference_says_so() {
     assert_eq!(fit.p_values(&points).unwrap(), again.p_values(&points).unwrap());
     // Kernels that nobody scored keep no reference, as files of earlier versions.
     let plane = parse("euclidean:2").unwrap();
-    let bare = Model::of_few(&plane, &kernels(), &clusters(60, 1), &Context::bare()).unwrap();
+    let bare = Model::of_few(&plane, &kernels(), clusters(60, 1), &Context::bare()).unwrap();
     bare.write(&scratch.path("old.safetensors"), &serde_json::json!({ "manifold": "euclidean:2" })).unwrap();
     let old = Fitted::load(&scratch.path("old.safetensors")).unwrap();
     let message = old.p_values(&points).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Diagnostics against closed forms: stationary autoregressive chains x' = φx + √(1−φ²)z have correlations φᵗ.
 
 use minvel::estimate::{
-    ChainSummary, Estimate, effective_sample_size, log_mean_exp, rank_r_hat, split_r_hat, weighted_sample_size,
+    ChainSummary, Estimate, bridge, effective_sample_size, log_mean_exp, rank_r_hat, split_r_hat, weighted_sample_size,
 };
 use minvel_engine::random::{Key, Stream};
 use minvel_testing::{estimate, within_sigma};
@@ -128,4 +128,39 @@ fn log_weights_of_a_normal_law_have_its_closed_forms() {
     };
     assert!(near("variance of the log mean", &errors, square.exp_m1()));
     assert!(near("effective share", &runs.iter().map(|r| r.1).collect::<Vec<_>>(), (-square).exp()));
+}
+
+/// m = N(0, 1) and p̃ = Z·N(1, s²): log weights at draws of m, and minus those at draws of p.
+fn two_normals(s: f64, log_z: f64, count: [usize; 2], repeat: u32) -> [Vec<f64>; 2] {
+    let mut stream = Stream::new(Key::new(17, repeat), 0);
+    let weight = |x: f64| log_z - 0.5 * ((x - 1.0) / s).powi(2) - s.ln() + 0.5 * x * x;
+    let forward = (0..count[0]).map(|_| weight(stream.normal())).collect();
+    let reverse = (0..count[1]).map(|_| -weight(1.0 + s * stream.normal())).collect();
+    [forward, reverse]
+}
+
+#[test]
+fn a_bridge_finds_the_ratio_of_partition_functions_with_its_error() {
+    for (s, count) in [(0.7, [400, 400]), (1.5, [1000, 200])] {
+        let found: Vec<Estimate> = (0..REPEATS)
+            .map(|r| {
+                let [forward, reverse] = two_normals(s, 2.3, count, r);
+                bridge(&forward, &reverse)
+            })
+            .collect();
+        let means: Vec<f64> = found.iter().map(|e| e.mean).collect();
+        assert!(within_sigma("log Z", &means, 2.3, SIGMAS));
+        assert!(!within_sigma("another log Z", &means, 2.35, SIGMAS), "the test has no power");
+        // the stated error is the scatter, up to its own error
+        let stated = found.iter().map(|e| e.std_error).sum::<f64>() / found.len() as f64;
+        let scatter = estimate(&means).1 * (means.len() as f64).sqrt();
+        println!("s = {s}: scatter {scatter:.4}, stated {stated:.4}");
+        assert!((scatter / stated - 1.0).abs() < 4.0 / (2.0 * f64::from(REPEATS)).sqrt());
+        // where importance sampling from one side has no variance at all
+        if s > 1.4 {
+            let forward: Vec<f64> =
+                (0..REPEATS).map(|r| log_mean_exp(&two_normals(s, 2.3, count, r)[0]).mean).collect();
+            assert!(estimate(&forward).1 > 1.5 * estimate(&means).1, "the bridge is no better than one side");
+        }
+    }
 }

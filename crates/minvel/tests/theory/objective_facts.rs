@@ -4,5 +4,6 @@
 //! (docs/math §1.5) has a twin here: the formula as printed, shown to fail.
 
 mod euclid;
+mod fisher_rao;
 mod kernels;
 mod manifolds;

@@ -9,11 +9,13 @@ use crate::support::expectation::{Rule, assert_fact, normal, quadratic};
 use minvel::Energy;
 use minvel::flow::{
     BirthDeath, Blend, DensityEstimate, EnergyOf, Flow, FlowForm, Langevin, Noise, Pace, RiemannianLangevin, Stein,
+    WassersteinFisherRao,
 };
 use minvel::kernel::{Bandwidth, Kernel};
 use minvel::manifold::Euclidean;
 use minvel::objective::{
     Contrastive, Denoising, MinimumVelocity, Objective, ProbabilityFlow, Reduction, ScoreMatching, Sliced,
+    TransportReaction,
 };
 use minvel_engine::{Expr, Graph, grad};
 use minvel_testing::{order, within_order, within_ulps};
@@ -33,8 +35,16 @@ const STEIN: Stein = Stein { kernel: Kernel::Gaussian(Bandwidth::Fixed(1.5)), st
 const MULTIQUADRIC: Stein =
     Stein { kernel: Kernel::InverseMultiquadric { length: 1.2, power: 0.5 }, statistic: minvel::flow::Statistic::V };
 
+fn standard_normal() -> DensityEstimate {
+    DensityEstimate::Known(Arc::new(StandardNormal))
+}
+
 fn birth_death() -> BirthDeath {
-    BirthDeath::new(Langevin, DensityEstimate::Known(Arc::new(StandardNormal)))
+    BirthDeath::new(Langevin, standard_normal())
+}
+
+fn fisher_rao(ratio: f64) -> WassersteinFisherRao {
+    WassersteinFisherRao::new(Euclidean(2), ratio, standard_normal())
 }
 
 /// What an objective tends to as its step vanishes.
@@ -45,8 +55,10 @@ enum Limit {
     Stein(Stein),
     /// s·(the velocity of Stein's flow) + l·2J.
     Blend(Blend),
-    /// 2J + Var E + 2Cov(E, log p).
-    BirthDeath,
+    /// 2J + λ(Var E + 2Cov(E, log p)).
+    BirthDeath(f64),
+    /// 2J + λ·Var(E + log p).
+    Residual(f64),
 }
 
 /// An objective for each step, and what is claimed of it.
@@ -104,7 +116,11 @@ fn cases() -> Vec<Case> {
             velocity(Blend::convex(0.4, STEIN), Antithetic),
         ),
         case("blend, plain", Limit::Blend(Blend::convex(0.4, STEIN)), -1.0, velocity(Blend::convex(0.4, STEIN), None)),
-        case("birth and death", Limit::BirthDeath, 0.0, velocity(birth_death(), ControlVariate)),
+        case("birth and death", Limit::BirthDeath(1.0), 0.0, velocity(birth_death(), ControlVariate)),
+        case("Wasserstein–Fisher–Rao", Limit::BirthDeath(0.3), 0.0, velocity(fisher_rao(0.3), ControlVariate)),
+        case("transport and reaction", Limit::Residual(0.3), 0.0, |step| {
+            TransportReaction::new(MinimumVelocity::new(Langevin, step), 0.3, standard_normal())
+        }),
         case("denoising", J(2.0), 0.0, denoising(ControlVariate)),
         Case { constant: 2.0, ..case("denoising, plain", J(2.0), -2.0, denoising(None)) },
         case("probability flow", J(2.0), 0.0, flow(ControlVariate)),
@@ -165,10 +181,11 @@ fn claimed(rule: &Rule, limit: &Limit) -> f64 {
         Limit::ScoreMatching(scale) => scale * j,
         Limit::Stein(flow) => stein(flow),
         Limit::Blend(blend) => blend.stein_share * stein(&blend.stein) + blend.langevin_share * 2.0 * j,
-        Limit::BirthDeath => {
+        Limit::BirthDeath(ratio) | Limit::Residual(ratio) => {
             let (e, log_p) = (energy(data.at), -StandardNormal.energy(data.at));
             let covariance = |a, b| value(data.mean(data.covariance_rows(a, b)));
-            2.0 * j + covariance(e, e) + 2.0 * covariance(e, log_p)
+            let constant = if let Limit::Residual(_) = limit { covariance(log_p, log_p) } else { 0.0 };
+            2.0 * j + ratio * (covariance(e, e) + 2.0 * covariance(e, log_p) + constant)
         }
     }
 }

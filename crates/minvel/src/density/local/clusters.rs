@@ -16,6 +16,7 @@ use super::longest;
 use super::shape::cholesky;
 use crate::Error;
 use crate::density::by_rows;
+use crate::density::sample::{Sample, weight};
 use crate::train::Context;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,7 +24,8 @@ use std::ops::Range;
 /// How many rows there are, and sums over their normal coordinates about one point.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Moments {
-    pub count: u64,
+    /// N, or the sum of the weights of the rows.
+    pub mass: f64,
     /// Σv.
     pub sum: Vec<f64>,
     /// Σvvᵀ, the lower triangle row by row.
@@ -33,14 +35,14 @@ pub(super) struct Moments {
 impl Moments {
     /// Of no rows in n dimensions.
     pub fn none(n: usize) -> Self {
-        Moments { count: 0, sum: vec![0.0; n], products: vec![0.0; n * (n + 1) / 2] }
+        Moments { mass: 0.0, sum: vec![0.0; n], products: vec![0.0; n * (n + 1) / 2] }
     }
 
-    /// Adds `count` rows, in equal parts at some coordinates.
-    pub fn add(&mut self, at: &[f64], count: u64) {
+    /// Adds rows of this mass, in equal parts at some coordinates.
+    pub fn add(&mut self, at: &[f64], mass: f64) {
         let n = self.sum.len();
-        let weight = count as f64 / (at.len() / n) as f64;
-        self.count += count;
+        let weight = mass / (at.len() / n) as f64;
+        self.mass += mass;
         for v in at.chunks(n) {
             for a in 0..n {
                 self.sum[a] += weight * v[a];
@@ -53,19 +55,19 @@ impl Moments {
 
     /// Adds the rows of another, about the same point.
     pub fn merge(&mut self, other: &Moments) {
-        self.count += other.count;
+        self.mass += other.mass;
         self.sum.iter_mut().zip(&other.sum).for_each(|(own, other)| *own += other);
         self.products.iter_mut().zip(&other.products).for_each(|(own, other)| *own += other);
     }
 
     /// Σv/N.
     pub fn mean(&self) -> Vec<f64> {
-        self.sum.iter().map(|sum| sum / self.count as f64).collect()
+        self.sum.iter().map(|sum| sum / self.mass).collect()
     }
 
     /// Entry (a, b), b ≤ a, of Σvvᵀ/N.
     pub fn second(&self, a: usize, b: usize) -> f64 {
-        self.products[a * (a + 1) / 2 + b] / self.count as f64
+        self.products[a * (a + 1) / 2 + b] / self.mass
     }
 }
 
@@ -73,7 +75,11 @@ impl Moments {
 pub(super) struct Clusters<'a> {
     /// The rows, or the means of the clusters.
     pub points: Cow<'a, [f64]>,
-    /// N of each cluster; none where each is a row.
+    /// N of each cluster, or the weights of its rows; none where all are 1.
+    masses: Cow<'a, [f64]>,
+    /// The group of each row; none of clusters, and where every row is one.
+    groups: Cow<'a, [u32]>,
+    /// Rows of each cluster; none where each is a row.
     counts: Vec<u32>,
     /// C of each cluster, the lower triangle row by row.
     factors: Vec<f64>,
@@ -81,19 +87,20 @@ pub(super) struct Clusters<'a> {
 
 impl<'a> Clusters<'a> {
     /// Every row is one.
-    pub fn rows(points: &'a [f64]) -> Self {
-        Clusters { points: points.into(), counts: vec![], factors: vec![] }
+    pub fn rows(sample: &'a Sample) -> Self {
+        let (points, masses) = (sample.points().into(), sample.weights().into());
+        Clusters { points, masses, groups: sample.groups().into(), counts: vec![], factors: vec![] }
     }
 
     /// At most `most` clusters of rows (at least one for each fold), and the fold of each.
     pub fn of(
         space: &LocalKernels,
-        points: &'a [f64],
+        sample: &'a Sample,
         folds: (&Folds, usize),
         most: usize,
         context: &Context,
     ) -> Result<(Self, Folds), Error> {
-        let (m, n) = (space.ambient(), space.dim());
+        let (m, points, weights) = (space.ambient(), sample.points(), sample.weights());
         let rows = points.len() / m;
         let (mut order, mut ends, mut fold_of) = (Vec::with_capacity(rows), vec![0], vec![]);
         for fold in 0..folds.1 {
@@ -107,18 +114,34 @@ impl<'a> Clusters<'a> {
             fold_of.resize(ends.len() - 1, fold as u32);
             order.append(&mut own);
         }
+        let counts = ends.windows(2).map(|ends| (ends[1] - ends[0]) as u32).collect();
         let cell = |k: usize| &order[ends[k]..ends[k + 1]];
-        let (entries, total) = (n * (n + 1) / 2, ends.len() - 1);
-        let found = by_rows(total, m + entries, context, |first, out| {
+        let masses = (0..ends.len() - 1).map(|k| cell(k).iter().map(|&i| weight(weights, i)).sum()).collect();
+        let clusters = Clusters::gathered(space, sample, (&order, &ends), (counts, masses), context)?;
+        Ok((clusters, Folds::known(fold_of)))
+    }
+
+    /// The rows of known parts: the order in which they stand together, where parts end, and rows and mass of each part.
+    pub fn gathered(
+        space: &LocalKernels,
+        sample: &Sample,
+        (order, ends): (&[usize], &[usize]),
+        (counts, masses): (Vec<u32>, Vec<f64>),
+        context: &Context,
+    ) -> Result<Self, Error> {
+        let (m, n) = (space.ambient(), space.dim());
+        let entries = n * (n + 1) / 2;
+        let found = by_rows(counts.len(), m + entries, context, |first, out| {
             for (k, out) in (first..).zip(out.chunks_mut(m + entries)) {
                 let (centre, factor) = out.split_at_mut(m);
-                space.cluster(points, cell(k), centre, factor);
+                space.cluster(sample, &order[ends[k]..ends[k + 1]], centre, factor);
             }
         })?;
         let part =
             |range: Range<usize>| found.chunks(m + entries).flat_map(|row| &row[range.clone()]).copied().collect();
-        let counts = (0..total).map(|k| cell(k).len() as u32).collect();
-        Ok((Clusters { points: Cow::Owned(part(0..m)), counts, factors: part(m..m + entries) }, Folds::known(fold_of)))
+        let (points, masses) = (Cow::Owned(part(0..m)), Cow::Owned(masses));
+        let (groups, factors) = (Cow::Borrowed(&[][..]), part(m..m + entries));
+        Ok(Clusters { points, masses, groups, counts, factors })
     }
 
     /// Whether each is one row.
@@ -126,23 +149,33 @@ impl<'a> Clusters<'a> {
         self.counts.is_empty()
     }
 
-    /// Rows of cluster i.
-    pub fn count(&self, i: usize) -> u64 {
-        self.counts.get(i).map_or(1, |count| u64::from(*count))
+    /// Rows of cluster i, by their weights.
+    pub fn mass(&self, i: usize) -> f64 {
+        weight(&self.masses, i)
+    }
+
+    /// What each counts; none where all are equal.
+    pub fn masses(&self) -> &[f64] {
+        &self.masses
+    }
+
+    /// The groups of some rows; none where every row is one.
+    pub fn groups(&self, of: &[usize]) -> Vec<f64> {
+        if self.groups.is_empty() { vec![] } else { of.iter().map(|&i| self.groups[i].into()).collect() }
     }
 
     /// The share of each of some clusters in the rows of all of these; none where all are equal.
     pub fn weights(&self, of: &[usize]) -> Vec<f64> {
-        let total: u64 = of.iter().map(|&i| self.count(i)).sum();
-        let share = |&i: &usize| self.count(i) as f64 / total as f64;
-        if self.are_rows() { vec![] } else { of.iter().map(share).collect() }
+        let total: f64 = of.iter().map(|&i| self.mass(i)).sum();
+        let share = |&i: &usize| self.mass(i) / total;
+        if self.masses.is_empty() { vec![] } else { of.iter().map(share).collect() }
     }
 
     /// Appends points that stand for the rows of cluster i in equal parts.
     pub fn stand_ins(&self, space: &LocalKernels, i: usize, points: &mut Vec<f64>) {
         let (m, n) = (space.ambient(), space.dim());
         let centre = &self.points[i * m..][..m];
-        if self.count(i) == 1 {
+        if self.counts.get(i).is_none_or(|count| *count == 1) {
             points.extend_from_slice(centre);
             return;
         }
@@ -175,30 +208,30 @@ fn cut(points: &[f64], m: usize, of: &mut [usize], count: usize, part: &mut impl
 
 impl LocalKernels {
     /// Moments of some rows about a point.
-    fn moments(&self, about: &[f64], points: &[f64], of: &[usize]) -> Moments {
+    fn moments(&self, about: &[f64], sample: &Sample, of: &[usize]) -> Moments {
         // So many at a time, so that a large cluster takes no memory.
         const BLOCK: usize = 4096;
         let (m, n) = (self.ambient(), self.dim());
         let mut all = Moments::none(n);
         for of in of.chunks(BLOCK) {
-            let rows: Vec<f64> = of.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
+            let rows: Vec<f64> = of.iter().flat_map(|&i| &sample.points()[i * m..][..m]).copied().collect();
             let (mut v, mut logs) = (vec![0.0; of.len() * n], vec![0.0; of.len()]);
             self.normals(about, &rows, &mut v, &mut logs);
             let mut own = Moments::none(n);
-            v.chunks(n).for_each(|v| own.add(v, 1));
+            v.chunks(n).zip(of).for_each(|(v, &i)| own.add(v, sample.weight(i)));
             all.merge(&own);
         }
         all
     }
 
     /// The mean of some rows, and C of their moments about it.
-    fn cluster(&self, points: &[f64], of: &[usize], centre: &mut [f64], factor: &mut [f64]) {
+    fn cluster(&self, sample: &Sample, of: &[usize], centre: &mut [f64], factor: &mut [f64]) {
         let (m, n) = (self.ambient(), self.dim());
-        let pivot = &points[of[of.len() / 2] * m..][..m];
+        let pivot = &sample.points()[of[of.len() / 2] * m..][..m];
         let mut mean = vec![];
-        self.points_about(pivot, &self.moments(pivot, points, of).mean(), &mut mean);
+        self.points_about(pivot, &self.moments(pivot, sample, of).mean(), &mut mean);
         centre.copy_from_slice(&mean);
-        let about = self.moments(centre, points, of);
+        let about = self.moments(centre, sample, of);
         let trace: f64 = (0..n).map(|a| about.second(a, a)).sum();
         factor.fill(0.0);
         if trace == 0.0 {
@@ -224,7 +257,7 @@ mod tests {
         ["euclidean:3", "sphere:2", "projective:2", "torus:2", "hyperbolic:2", "so3", "product(sphere:2,euclidean:1)"];
 
     /// Rows within about `radius` of a point, and the point.
-    fn rows(name: &str, count: usize, radius: f64) -> (LocalKernels, Vec<f64>, Vec<f64>) {
+    fn rows(name: &str, count: usize, radius: f64) -> (LocalKernels, Sample<'static>, Vec<f64>) {
         let manifold = parse(name).unwrap();
         let space = LocalKernels::blank(&manifold).unwrap();
         let mut stream = Stream::new(Key::new(1, 0), 5);
@@ -232,7 +265,7 @@ mod tests {
         let (mut rows, mut about) = (vec![], vec![]);
         space.points_about(&manifold.origin(), &v, &mut rows);
         space.points_about(&manifold.origin(), &vec![0.1; space.dim()], &mut about);
-        (space, rows, about)
+        (space, rows.into(), about)
     }
 
     #[test]
@@ -253,7 +286,7 @@ mod tests {
                     });
                     parts = pairs.collect();
                 }
-                assert_eq!(parts[0].count, 3000);
+                assert_eq!(parts[0].mass, 3000.0);
                 let sizes = |v: &[f64]| v.iter().fold(0.0f64, |a, x| a.max(x.abs()));
                 let pairs = [(&whole.sum, &parts[0].sum), (&whole.products, &parts[0].products)];
                 for (one, other) in pairs {
@@ -290,12 +323,12 @@ mod tests {
                 let n = space.dim();
                 let folds = Folds::known(vec![0; 40]);
                 let (clusters, of) = Clusters::of(&space, &rows, (&folds, 1), 1, &Context::bare()).unwrap();
-                assert_eq!((clusters.count(0), of.of(0), clusters.weights(&[0])), (40, 0, vec![1.0]));
+                assert_eq!((clusters.mass(0), of.of(0), clusters.weights(&[0])), (40.0, 0, vec![1.0]));
                 let (mut points, mut own) = (vec![], Moments::none(n));
                 clusters.stand_ins(&space, 0, &mut points);
                 let (mut v, mut logs) = (vec![0.0; 2 * n * n], vec![0.0; 2 * n]);
                 space.normals(&about, &points, &mut v, &mut logs);
-                own.add(&v, clusters.count(0));
+                own.add(&v, clusters.mass(0));
                 let all = space.moments(&about, &rows, &(0..40).collect::<Vec<_>>());
                 let pairs = all.products.iter().zip(&own.products).chain(all.sum.iter().zip(&own.sum));
                 pairs.map(|(a, b)| (a - b).abs() / 40.0).fold(0.0, f64::max) / (radius * radius)

@@ -4,24 +4,29 @@
 //! round moves each centre to the mean of v_k under the responsibilities, and Σ_k is their covariance there, carried to the
 //! frame of the new centre by the differential of the change of coordinates.
 //! **Source.** dempster1977em; the start, halves of halves along the principal axis, is boley1998principal's.
-//! **Conventions.** Covariances are shrunk towards round ones as by n + 1 more points, and are no wider than kernels may be.
+//! **Conventions.** Covariances are shrunk towards round ones as by n + 1 more points, have at least the variance `floor`, and stay clear of the
+//! cut locus: angles apart, each five deviations, and curved spaces six.
 //! Starts and rounds use no coordinates of the embedding, so that a rotation of the data rotates the mixture. Sums are taken
 //! over pieces of a fixed length: the same bits on any number of threads.
 //! **Error.** On curved spaces the mean is the first step of a Karcher mean, and rounds take the rest of the steps.
 //! **Checked by** tests/densities/components.rs.
 #![allow(clippy::needless_range_loop)] // iterators with closures are not inlined everywhere, and then not vectorised
 
+use super::clusters::{Clusters, Moments};
 use super::geometry::{Chords, Coordinates};
 use super::index::Ball;
 use super::kernels::{Family, Kind, LocalKernels, Sites};
 use super::lanes::{BLOCK, ROWS, Work, exp, square, whiten};
-use super::places::Rows;
+use super::places::Rows as Lanes;
 use super::shape::{Shape, cholesky};
 use super::together;
 use crate::Error;
 use crate::density::by_rows;
+use crate::density::sample::weight;
+use crate::manifold::Space;
 use crate::train::Context;
 use minvel_engine::{Loop, widest};
+use std::ops::Range;
 
 /// Rounds.
 const ROUNDS: usize = 25;
@@ -47,90 +52,147 @@ pub(super) struct Components {
     weights: Vec<f64>,
 }
 
-/// What becomes of a component: its mass, mean and second moments.
-struct Moments<'a> {
-    mass: f64,
+/// What becomes of a component.
+struct Found<'a> {
+    /// How many points it has, in parts of points, by their weights.
+    points: f64,
     mean: &'a [f64],
-    /// The lower triangle, row by row.
+    /// Second moments, the lower triangle row by row.
     second: &'a [f64],
 }
 
-/// What covariances may be.
-#[derive(Clone, Copy)]
-pub(super) struct Bounds {
-    /// The largest deviation.
-    pub widest: f64,
-    /// The least variance.
-    pub floor: f64,
-}
+/// What is at most beyond the cut locus of a space: five deviations of an angle, six of all directions of a curved space together.
+const NARROWER_THAN_A_CIRCLE: f64 = 5.0;
+const NARROWER_THAN_A_BALL: f64 = 6.0;
 
 /// How many numbers of sums a component has.
 fn width(n: usize) -> usize {
     1 + n + n * (n + 1) / 2
 }
 
-impl Components {
-    /// Whether so many points can bear `count` components.
-    pub fn bears(space: &LocalKernels, rows: usize, count: usize) -> bool {
-        rows >= count * LEAST * width(space.dim())
+/// What the covariances of a mixture may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Form {
+    /// Any.
+    Full,
+    /// Of coordinates that do not depend on each other, on flat spaces.
+    Diagonal,
+}
+
+impl Form {
+    /// The form of `count` components that so many points can bear, if any.
+    pub fn borne(space: &LocalKernels, rows: usize, count: usize) -> Option<Self> {
+        let n = space.dim();
+        let flat = space.spaces.iter().all(|s| matches!(s, Space::Euclidean(_) | Space::Torus(_)));
+        let enough = |numbers: usize| rows >= count * LEAST * numbers;
+        match (enough(width(n)), flat && enough(1 + 2 * n)) {
+            (true, _) => Some(Form::Full),
+            (false, true) => Some(Form::Diagonal),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Points that mixtures are fitted to.
+pub(super) struct Rows {
+    /// Some of them, or all, in their order.
+    first: Weighted,
+    /// The same where near ones stand together, so that what is far from all of them is passed over.
+    some: Weighted,
+    /// All, likewise, where those are not all.
+    all: Weighted,
+}
+
+/// Points, and what each counts; no weights: all are 1.
+#[derive(Default)]
+struct Weighted {
+    points: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+impl Weighted {
+    fn of(clusters: &Clusters, m: usize, of: &[usize]) -> Self {
+        let points = of.iter().flat_map(|&i| &clusters.points[i * m..][..m]).copied().collect();
+        let weights =
+            if clusters.masses().is_empty() { vec![] } else { of.iter().map(|&i| clusters.mass(i)).collect() };
+        Weighted { points, weights }
     }
 
+    fn weight(&self, i: usize) -> f64 {
+        weight(&self.weights, i)
+    }
+}
+
+impl Rows {
+    /// Points of these numbers.
+    pub fn of(space: &LocalKernels, clusters: &Clusters, of: &[usize]) -> Self {
+        let (m, rows) = (space.ambient(), of.len());
+        let near = |of: &[usize]| Weighted::of(clusters, m, &together(&clusters.points, m, ROWS, of.to_vec()));
+        match rows > REPRESENTED {
+            false => Rows { first: Weighted::of(clusters, m, of), some: near(of), all: Weighted::default() },
+            true => {
+                let some: Vec<usize> = (0..REPRESENTED).map(|k| of[k * rows / REPRESENTED]).collect();
+                Rows { first: Weighted::of(clusters, m, &some), some: near(&some), all: near(of) }
+            }
+        }
+    }
+}
+
+impl Components {
     /// Of `count` components at most.
     pub fn of(
         space: &LocalKernels,
-        points: &[f64],
+        rows: &Rows,
         count: usize,
-        bounds: Bounds,
+        bounds: (Form, f64),
         context: &Context,
     ) -> Result<Self, Error> {
-        let m = space.ambient();
-        let rows = points.len() / m;
-        let some = match rows > REPRESENTED {
-            true => some_of(points, m, (0..REPRESENTED).map(|k| k * rows / REPRESENTED)),
-            false => points.to_vec(),
-        };
-        let mut this = Components::start(space, &some, count, bounds);
-        let some = some_of(&some, m, together(&some, m, ROWS, (0..some.len() / m).collect()).into_iter());
+        let mut this = Components::start(space, &rows.first, count, bounds);
         for _ in 0..ROUNDS {
-            this = this.round(space, &some, bounds, context)?;
+            this = this.round(space, &rows.some, bounds, context)?;
         }
-        for _ in 0..if rows > REPRESENTED { LAST_ROUNDS } else { 0 } {
-            this = this.round(space, points, bounds, context)?;
+        for _ in 0..if rows.all.points.is_empty() { 0 } else { LAST_ROUNDS } {
+            this = this.round(space, &rows.all, bounds, context)?;
         }
         Ok(this)
     }
 
     /// One component for each of `count` groups of near points.
-    fn start(space: &LocalKernels, points: &[f64], count: usize, bounds: Bounds) -> Self {
+    fn start(space: &LocalKernels, rows: &Weighted, count: usize, bounds: (Form, f64)) -> Self {
         let (m, n) = (space.ambient(), space.dim());
-        let rows = points.len() / m;
-        let mut groups: Vec<Vec<usize>> = vec![(0..rows).collect()];
+        let mut groups: Vec<Vec<usize>> = vec![(0..rows.points.len() / m).collect()];
         while groups.len() < count {
-            groups = groups.into_iter().flat_map(|own| halves(space, points, own)).collect();
+            groups = groups.into_iter().flat_map(|own| halves(space, rows, own)).collect();
         }
         let mut this = Components { centres: vec![], factors: vec![], weights: vec![] };
         for own in groups {
-            let (v, pivot) = coordinates(space, points, &own);
-            let mut sums = vec![0.0; width(n)];
-            v.chunks(n).for_each(|v| add_moments(&mut sums, v));
-            let (mass, mean) = (sums[0], sums[1..=n].iter().map(|s| s / sums[0]).collect::<Vec<f64>>());
-            let second: Vec<f64> = sums[n + 1..].iter().map(|s| s / mass).collect();
-            let moments = Moments { mass: mass / rows as f64, mean: &mean, second: &second };
-            this.push(space, &points[pivot * m..][..m], &moments, own.len() as f64, bounds);
+            let (v, pivot) = coordinates(space, &rows.points, &own);
+            let moments = moments(&v, n, own.iter().map(|&i| rows.weight(i)));
+            let second: Vec<f64> = moments.products.iter().map(|s| s / moments.mass).collect();
+            let found = Found { points: moments.mass, mean: &moments.mean(), second: &second };
+            this.push(space, &rows.points[pivot * m..][..m], &found, bounds);
         }
         this.even_out();
         this
     }
 
     /// A round of expectation and maximisation.
-    fn round(&self, space: &LocalKernels, points: &[f64], bounds: Bounds, context: &Context) -> Result<Self, Error> {
+    fn round(
+        &self,
+        space: &LocalKernels,
+        of: &Weighted,
+        bounds: (Form, f64),
+        context: &Context,
+    ) -> Result<Self, Error> {
         let (m, n, count) = (space.ambient(), space.dim(), self.weights.len());
-        let (rows, width) = (points.len() / m, width(n));
+        let (rows, width) = (of.points.len() / m, width(n));
         let kernels = self.as_kernels(space);
         let pieces = by_rows(rows.div_ceil(EACH), count * width, &context.quiet(), |first, out| {
             for (piece, out) in (first..).zip(out.chunks_mut(count * width)) {
-                let points = &points[piece * EACH * m..((piece + 1) * EACH).min(rows) * m];
-                widest(Expectation { kernels: &kernels, points, out });
+                let own = piece * EACH..((piece + 1) * EACH).min(rows);
+                let points = &of.points[own.start * m..own.end * m];
+                let weights = if of.weights.is_empty() { &[] } else { &of.weights[own] };
+                widest(Expectation { kernels: &kernels, points, weights, out });
             }
         })?;
         let mut next = Components { centres: vec![], factors: vec![], weights: vec![] };
@@ -140,8 +202,7 @@ impl Components {
             if mass > (n + 1) as f64 {
                 let mean: Vec<f64> = (1..=n).map(|j| sum(j) / mass).collect();
                 let second: Vec<f64> = (n + 1..width).map(|j| sum(j) / mass).collect();
-                let moments = Moments { mass: mass / rows as f64, mean: &mean, second: &second };
-                next.push(space, centre, &moments, mass, bounds);
+                next.push(space, centre, &Found { points: mass, mean: &mean, second: &second }, bounds);
             }
         }
         next.even_out();
@@ -149,9 +210,9 @@ impl Components {
     }
 
     /// Adds the component that has these moments in the coordinates about `from`.
-    fn push(&mut self, space: &LocalKernels, from: &[f64], moments: &Moments, points: f64, bounds: Bounds) {
+    fn push(&mut self, space: &LocalKernels, from: &[f64], found: &Found, (form, floor): (Form, f64)) {
         let n = space.dim();
-        let Moments { mass, mean, second } = moments;
+        let &Found { points, mean, second } = found;
         let (mut centre, mut c) = (vec![0.0; from.len()], vec![0.0; n * n]);
         space.point_at(from, mean, &mut centre);
         let turn = change_of_coordinates(space, from, mean, &centre);
@@ -163,19 +224,19 @@ impl Components {
             }
         }
         let trace: f64 = (0..n).map(|a| c[a * n + a]).sum::<f64>().max(f64::MIN_POSITIVE);
-        // As if there were n + 1 more points, round about the centre; and no wider than kernels may be.
+        // As if there were n + 1 more points, round about the centre.
         let more = (n + 1) as f64 / (points + (n + 1) as f64);
-        let scale = (bounds.widest.powi(2) / trace).min(1.0);
         for a in 0..n {
             for b in 0..=a {
-                c[a * n + b] *= (1.0 - more) * scale;
+                c[a * n + b] *= if form == Form::Full || a == b { 1.0 - more } else { 0.0 };
             }
-            c[a * n + a] += more * scale * trace / n as f64 + bounds.floor;
+            c[a * n + a] += more * trace / n as f64 + floor;
         }
+        narrow(&space.spaces, &mut c, n);
         cholesky(&mut c, n);
         self.centres.extend(centre);
         self.factors.extend(c);
-        self.weights.push(*mass);
+        self.weights.push(points);
     }
 
     /// Weights that add up to one.
@@ -195,7 +256,7 @@ impl Components {
                 log_det[k] += c[a * n + a].ln();
             }
         }
-        let sites = Sites { points: self.centres.clone(), weights: self.weights.clone() };
+        let sites = Sites { points: self.centres.clone(), weights: self.weights.clone(), groups: vec![] };
         (sites, Shape { list, neighbours: 0, factors, log_det })
     }
 
@@ -209,9 +270,26 @@ impl Components {
     }
 }
 
-/// Rows of these numbers.
-fn some_of(points: &[f64], m: usize, of: impl Iterator<Item = usize>) -> Vec<f64> {
-    of.flat_map(|i| &points[i * m..][..m]).copied().collect()
+/// Makes a covariance as narrow along each space as the cut locus there asks for: D C D with a diagonal D.
+fn narrow(spaces: &[Space], c: &mut [f64], n: usize) {
+    let mut at = 0;
+    for space in spaces {
+        let (own, radius) = (at..at + space.dim(), space.injectivity());
+        at = own.end;
+        let parts: Vec<(Range<usize>, f64)> = match space {
+            Space::Torus(_) => own.map(|a| (a..a + 1, radius / NARROWER_THAN_A_CIRCLE)).collect(),
+            _ => vec![(own, radius / NARROWER_THAN_A_BALL)],
+        };
+        for (part, widest) in parts {
+            let deviation = part.clone().map(|a| c[a * n + a]).sum::<f64>().sqrt();
+            if deviation > widest {
+                for a in part {
+                    (0..=a).for_each(|b| c[a * n + b] *= widest / deviation);
+                    (a..n).for_each(|b| c[b * n + a] *= widest / deviation);
+                }
+            }
+        }
+    }
 }
 
 /// Normal coordinates of some points about the one in their middle, and which that is.
@@ -225,27 +303,20 @@ fn coordinates(space: &LocalKernels, points: &[f64], of: &[usize]) -> (Vec<f64>,
     (all, pivot)
 }
 
-/// Adds 1, v and the lower triangle of v vᵀ.
-fn add_moments(sums: &mut [f64], v: &[f64]) {
-    let n = v.len();
-    sums[0] += 1.0;
-    for a in 0..n {
-        sums[1 + a] += v[a];
-        for b in 0..=a {
-            sums[1 + n + a * (a + 1) / 2 + b] += v[a] * v[b];
-        }
-    }
+/// Of points with these coordinates and weights.
+fn moments(v: &[f64], n: usize, weights: impl Iterator<Item = f64>) -> Moments {
+    let mut moments = Moments::none(n);
+    v.chunks(n).zip(weights).for_each(|(v, weight)| moments.add(v, weight));
+    moments
 }
 
 /// Two halves of some points, along their principal axis.
-fn halves(space: &LocalKernels, points: &[f64], of: Vec<usize>) -> [Vec<usize>; 2] {
+fn halves(space: &LocalKernels, rows: &Weighted, of: Vec<usize>) -> [Vec<usize>; 2] {
     let n = space.dim();
-    let (v, _) = coordinates(space, points, &of);
-    let mut sums = vec![0.0; width(n)];
-    v.chunks(n).for_each(|v| add_moments(&mut sums, v));
-    let mean: Vec<f64> = sums[1..=n].iter().map(|s| s / sums[0]).collect();
-    let entry =
-        |a: usize, b: usize| sums[1 + n + a.max(b) * (a.max(b) + 1) / 2 + a.min(b)] / sums[0] - mean[a] * mean[b];
+    let (v, _) = coordinates(space, &rows.points, &of);
+    let moments = moments(&v, n, of.iter().map(|&i| rows.weight(i)));
+    let mean = moments.mean();
+    let entry = |a: usize, b: usize| moments.second(a.max(b), a.min(b)) - mean[a] * mean[b];
     // Powers of the matrix lead to the axis from the column of its largest diagonal entry.
     let first = (0..n).max_by(|a, b| entry(*a, *a).total_cmp(&entry(*b, *b))).expect("a dimension");
     let mut axis: Vec<f64> = (0..n).map(|a| entry(a, first)).collect();
@@ -288,24 +359,26 @@ fn change_of_coordinates(space: &LocalKernels, from: &[f64], at: &[f64], to: &[f
 struct Expectation<'a> {
     kernels: &'a LocalKernels,
     points: &'a [f64],
+    /// None where all are 1.
+    weights: &'a [f64],
     /// `[component, 1 + n + n(n+1)/2]`.
     out: &'a mut [f64],
 }
 
 /// What is worked with: some points, and the components that count there.
 struct Desk {
-    points: Vec<Rows>,
-    centre: Vec<Rows>,
-    y: Vec<Rows>,
+    points: Vec<Lanes>,
+    centre: Vec<Lanes>,
+    y: Vec<Lanes>,
     work: Work<ROWS>,
     /// Of each component: at least the log of what it says at any of the points, but for |dv/dvol|.
     bounds: Vec<f64>,
     /// Those that count.
     chosen: Vec<usize>,
     /// Of these: v, the log of what they say but for |dv/dvol|, and that.
-    v: Vec<Rows>,
-    logs: Vec<Rows>,
-    factors: Vec<Rows>,
+    v: Vec<Lanes>,
+    logs: Vec<Lanes>,
+    factors: Vec<Lanes>,
 }
 
 impl Loop for Expectation<'_> {
@@ -313,7 +386,7 @@ impl Loop for Expectation<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Expectation { kernels, points, out } = self;
+        let Expectation { kernels, points, weights, out } = self;
         let (m, n) = (kernels.ambient(), kernels.dim());
         let width = width(n);
         let none = [0.0; ROWS];
@@ -328,7 +401,7 @@ impl Loop for Expectation<'_> {
             logs: vec![],
             factors: vec![],
         };
-        for own in points.chunks(ROWS * m) {
+        for (k, own) in points.chunks(ROWS * m).enumerate() {
             let rows = own.len() / m;
             desk.look(kernels, own);
             let Desk { chosen, v, logs, factors, .. } = &mut desk;
@@ -351,7 +424,7 @@ impl Loop for Expectation<'_> {
                 }
             }
             for l in 0..ROWS {
-                total[l] = if l < rows && total[l] > 0.0 { 1.0 / total[l] } else { 0.0 };
+                total[l] = if l < rows && total[l] > 0.0 { weight(weights, k * ROWS + l) / total[l] } else { 0.0 };
             }
             for ((k, values), v) in chosen.iter().zip(logs).zip(v.chunks(n)) {
                 let (mut r, mut most) = ([0.0; ROWS], 0.0f64);
@@ -433,7 +506,7 @@ impl Desk {
 
 /// Adds r, r v and r v vᵀ, all lanes together.
 #[inline(always)]
-fn add_to(sums: &mut [f64], v: &[Rows], r: &Rows) {
+fn add_to(sums: &mut [f64], v: &[Lanes], r: &Lanes) {
     let n = v.len();
     sums[0] += r.iter().sum::<f64>();
     let mut at = n + 1;

@@ -1,6 +1,7 @@
-//! Points split into parts, repeats of a point in the same one.
+//! Points split into parts, repeats of a point and groups of points in the same one.
 
 use crate::density::repeats::first_rows;
+use crate::density::sample::Sample;
 use minvel_engine::random::{Draw, Key, Stream};
 
 /// Which part each point belongs to.
@@ -9,12 +10,15 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// `count` parts of about equal size, by seed.
-    pub fn new(points: &[f64], ambient: usize, count: usize, seed: u64) -> Self {
+    /// `count` parts of about equally many points or groups, by seed.
+    pub fn new(sample: &Sample, ambient: usize, count: usize, seed: u64) -> Self {
         let mut draws = Stream::new(Key::new(seed, 0), 0);
         // Distinct points are dealt out in rounds, each round in an order of its own.
         let mut deck: Vec<u32> = vec![];
-        let mut fold = first_rows(points, ambient);
+        let mut fold = match sample.groups() {
+            [] => first_rows(sample.points(), ambient),
+            groups => first_of(groups),
+        };
         for row in 0..fold.len() {
             let first = fold[row] as usize;
             fold[row] = if first < row {
@@ -44,4 +48,10 @@ impl Folds {
     pub fn parts(&self, fold: usize) -> (Vec<usize>, Vec<usize>) {
         (0..self.fold.len()).partition(|&i| self.of(i) == fold)
     }
+}
+
+/// For each point, the first one of its group.
+fn first_of(groups: &[u32]) -> Vec<u32> {
+    let mut first = std::collections::HashMap::new();
+    (0..).zip(groups).map(|(i, group)| *first.entry(*group).or_insert(i)).collect()
 }

@@ -24,7 +24,7 @@ struct Halving<'a> {
     clusters: &'a Clusters<'a>,
     points: &'a [f64],
     total: usize,
-    /// Rows of all points.
+    /// Rows of all points, by their weights.
     rows: f64,
     /// The largest variance of a group for each width, the widest first.
     variances: Vec<f64>,
@@ -83,7 +83,7 @@ impl Sites {
     /// The same in another order.
     pub(super) fn reordered(&self, order: &[usize], m: usize) -> Sites {
         let points = order.iter().flat_map(|&k| &self.points[k * m..][..m]).copied().collect();
-        Sites { points, weights: order.iter().map(|&k| self.weights[k]).collect() }
+        Sites { points, weights: order.iter().map(|&k| self.weights[k]).collect(), groups: vec![] }
     }
 }
 
@@ -96,7 +96,7 @@ struct Middle {
 
 impl<'a> Halving<'a> {
     fn new(space: &'a LocalKernels, clusters: &'a Clusters, of: &[usize], context: &'a Context) -> Self {
-        let rows = of.iter().map(|&i| clusters.count(i)).sum::<u64>() as f64;
+        let rows = of.iter().map(|&i| clusters.mass(i)).sum();
         let (points, total, variances, lists) = (&*clusters.points, of.len(), vec![], vec![]);
         Halving { space, clusters, points, total, rows, variances, lists, context }
     }
@@ -149,12 +149,12 @@ impl<'a> Halving<'a> {
             pairs.for_each(|(x, v)| {
                 self.space.to_normal(pivot, x, v);
             });
-            moments.add(&v, self.clusters.count(i));
+            moments.add(&v, self.clusters.mass(i));
         }
         let mean = moments.mean();
         let variance = (0..n).map(|j| moments.second(j, j) - mean[j].powi(2)).fold(0.0, f64::max);
         let mut centre = vec![0.0; m];
         self.space.point_at(pivot, &mean, &mut centre);
-        Middle { centre, share: moments.count as f64 / self.rows, variance }
+        Middle { centre, share: moments.mass / self.rows, variance }
     }
 }

@@ -47,8 +47,13 @@ impl Balls {
 
     /// The least distance of a point of ball k from a point of another ball.
     pub fn least_distance(&self, space: &LocalKernels, k: usize, other: &Ball) -> f64 {
+        self.gap(space, k, other).max(0.0)
+    }
+
+    /// The same, negative where balls overlap: the more, the deeper.
+    fn gap(&self, space: &LocalKernels, k: usize, other: &Ball) -> f64 {
         let own = self.ball(k, space.ambient());
-        (own.distance(space, other.centre) - own.radius - other.radius).max(0.0)
+        own.distance(space, other.centre) - own.radius - other.radius
     }
 }
 
@@ -102,6 +107,19 @@ impl Index {
     /// The blocks of a group.
     pub fn members(&self, group: usize) -> std::ops::Range<usize> {
         group * GROUP..((group + 1) * GROUP).min(self.blocks.len())
+    }
+
+    /// All blocks in the order of their distance from a ball, those first that overlap it most.
+    pub fn descent<'a>(
+        &'a self,
+        space: &'a LocalKernels,
+        ball: &'a Ball,
+    ) -> Descent<impl FnMut(usize, &mut Vec<Node>)> {
+        let group = |g: usize| Node { distance: self.groups.gap(space, g, ball), which: Which::Group(g) };
+        Descent::new((0..self.groups.len()).map(group).collect(), move |group, out: &mut Vec<Node>| {
+            let block = |b: usize| Node { distance: self.blocks.gap(space, b, ball), which: Which::Block(b) };
+            out.extend(self.members(group).map(block));
+        })
     }
 }
 

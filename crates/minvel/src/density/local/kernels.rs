@@ -1,11 +1,11 @@
 //! The kernels themselves, and their density.
 
-use super::card::{Resident, Wanted};
+use super::card::Resident;
 use super::lanes::BLOCK;
 use super::layer::Layer;
 use super::shape::Shape;
 use crate::Error;
-use crate::density::{Bump, Density, slope};
+use crate::density::{Bump, Density, Sample, slope};
 use crate::manifold::{InNumbers, Manifold, Space};
 use crate::train::Context;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,8 @@ pub(super) struct Sites {
     pub points: Vec<f64>,
     /// They add up to one; none where all are equal.
     pub weights: Vec<f64>,
+    /// Numbers of the groups that the rows belong to; none where every row is one, or sites are no rows.
+    pub groups: Vec<f64>,
 }
 
 impl Sites {
@@ -141,7 +143,7 @@ impl LocalKernels {
     pub(super) fn with_centres(&self, points: &[f64], of: &[usize]) -> Self {
         let m = self.ambient();
         let points = of.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-        self.standing_on(Sites { points, weights: vec![] })
+        self.standing_on(Sites { points, ..Sites::default() })
     }
 
     pub(super) fn standing_on(&self, sites: Sites) -> Self {
@@ -222,6 +224,15 @@ impl LocalKernels {
         self
     }
 
+    /// The same where only weights of centres have changed: what is laid out, and what kernels promise, does not depend on these.
+    pub(super) fn weighed_anew(mut self) -> Self {
+        for (layer, sites) in self.layers.iter_mut().zip(&self.sites) {
+            layer.weigh(sites, sites.points.len() / self.ambient);
+        }
+        self.resident = Resident::default();
+        self
+    }
+
     /// All numbers of the density but the shares, each list under a name, to be kept in a file.
     pub fn tensors(&self) -> Vec<(String, &[f64])> {
         let shapes = self.shapes.iter().enumerate().flat_map(|(k, shape)| {
@@ -233,11 +244,12 @@ impl LocalKernels {
         });
         let own = &self.sites[0];
         let weights = (!own.weights.is_empty()).then_some(("weights".to_string(), own.weights.as_slice()));
+        let belonging = (!own.groups.is_empty()).then_some(("groups".to_string(), own.groups.as_slice()));
         let centres = std::iter::once(("centres".to_string(), own.points.as_slice()));
         let lists = (self.sites.len() > 1).then_some(("shape-lists".to_string(), self.shape_lists.as_slice()));
         let neighbours =
             (!self.shapes.is_empty()).then_some(("shape-neighbours".to_string(), self.shape_neighbours.as_slice()));
-        centres.chain(weights).chain(shapes).chain(groups).chain(lists).chain(neighbours).collect()
+        centres.chain(weights).chain(belonging).chain(shapes).chain(groups).chain(lists).chain(neighbours).collect()
     }
 
     /// The inverse of [`LocalKernels::tensors`]; `None` where something is missing or does not fit.
@@ -253,9 +265,14 @@ impl LocalKernels {
             let total = points.len() / m;
             let whole = total > 0 && points.len() == total * m && (weights.is_empty() || weights.len() == total);
             let sound = weights.iter().all(|w| *w > 0.0 && *w <= 1.0);
-            (whole && sound).then_some(Sites { points, weights })
+            (whole && sound).then_some(Sites { points, weights, groups: vec![] })
         };
         let mut this = Self::blank(manifold).ok()?.standing_on(sites("centres", "weights")?);
+        let belonging = find("groups").unwrap_or_default();
+        if !belonging.is_empty() && belonging.len() != this.centres() {
+            return None;
+        }
+        this.sites[0].groups = belonging.to_vec();
         this.families = families.to_vec();
         let n = this.dim();
         // Numbers of lists of centres, as numbers like all others.
@@ -314,9 +331,10 @@ impl LocalKernels {
         self.sites[0].points.len() / self.ambient()
     }
 
-    /// Whether the centres are the rows that the density was made of, and not means of clusters of them.
-    pub fn stands_on_rows(&self) -> bool {
-        self.sites[0].weights.is_empty()
+    /// The centres, with what each counts and the groups that their rows belong to.
+    pub fn made_of(&self) -> Sample<'static> {
+        let Sites { points, weights, groups } = &self.sites[0];
+        Sample::new(points.clone(), weights, groups.iter().map(|group| *group as u32).collect())
     }
 
     /// Kinds of kernels and their shares.
@@ -332,15 +350,6 @@ impl LocalKernels {
     /// The natural kernel; panics where there is none, and no density has one then.
     pub(super) fn bump(&self) -> &Bump {
         self.bump.as_ref().expect("natural kernels stand on model spaces")
-    }
-
-    /// log p at each point.
-    pub fn log_density_of(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
-        if let Some(logs) = self.on_device(points, Wanted::Density, context)? {
-            return Ok(logs);
-        }
-        let count = self.families.len();
-        Ok(self.log_families(points, context)?.chunks(count).map(|row| self.blended(row)).collect())
     }
 
     pub(super) fn blended(&self, logs: &[f64]) -> f64 {

@@ -1,13 +1,41 @@
 //! How the kernels of some of the points are made: neighbours once, then covariances, groups and families for each part.
 
 use super::clusters::Clusters;
-use super::components::{Bounds, Components};
+use super::components::{Components, Form, Rows};
 use super::kernels::{Family, Kind, LocalKernels};
 use super::lanes::BLOCK;
 use super::neighbours::Neighbours;
-use super::{LocalSettings, groups, shape, together};
+use super::{FEW_DIMENSIONS, LocalSettings, classes, groups, shape, together};
 use crate::Error;
 use crate::train::Context;
+
+/// A family of kernels that is to be made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Planned {
+    Uniform,
+    Fixed {
+        width: f64,
+    },
+    Local {
+        neighbours: usize,
+        factor: f64,
+        /// About groups of points.
+        coarse: bool,
+        /// Which of the classes of its centres.
+        class: usize,
+    },
+    /// Of clusters by their means.
+    Mixture {
+        components: usize,
+        form: Form,
+    },
+}
+
+impl Planned {
+    fn width(&self) -> Option<f64> {
+        if let Planned::Fixed { width } = self { Some(*width) } else { None }
+    }
+}
 
 /// What densities of some of the points are built with.
 pub(super) struct Kit<'a> {
@@ -20,8 +48,10 @@ pub(super) struct Kit<'a> {
     widths: Vec<f64>,
     /// Whether wide kernels stand on groups of points.
     grouped: bool,
-    /// Of the covariances of mixtures.
-    bounds: Bounds,
+    /// Into which shaped kernels are cut by the distances of their neighbours.
+    classes: usize,
+    /// The least variance of a component of a mixture.
+    floor: f64,
 }
 
 impl<'a> Kit<'a> {
@@ -35,19 +65,48 @@ impl<'a> Kit<'a> {
         let longest = counts.iter().copied().max().unwrap_or(1);
         let points = &clusters.points;
         let rows = points.len() / blank.ambient();
-        let neighbours =
-            context.stage("neighbours", rows, "rows", || Neighbours::of(&blank, points, 2 * longest + 8, context))?;
+        let neighbours = context.stage("neighbours", rows, "rows", || {
+            Neighbours::of(&blank, (points, clusters.masses()), 2 * longest + 8, context)
+        })?;
         let widths = settings.widths_of(&blank, &neighbours);
         let grouped = rows >= settings.grouped && blank.foreign.is_none();
-        let bounds = Bounds { widest: blank.widest(), floor: (0.1 * neighbours.near).powi(2) / blank.dim() as f64 };
-        Ok(Kit { settings, clusters, blank, neighbours, counts, widths, grouped, bounds })
+        let classes = if blank.foreign.is_none() { classes::borne(settings.classes, rows) } else { 1 };
+        let floor = (0.1 * neighbours.near).powi(2) / blank.dim() as f64;
+        Ok(Kit { settings, clusters, blank, neighbours, counts, widths, grouped, classes, floor })
     }
 
-    /// The density of the points `of`, with equal shares; those `outside` do not shape it.
+    /// All families that there may be, each once.
+    pub fn plan(&self) -> Vec<Planned> {
+        let (settings, rows) = (self.settings, self.clusters.points.len() / self.blank.ambient());
+        let uniform = self.blank.log_volume().map(|_| Planned::Uniform);
+        let mut plan: Vec<Planned> = uniform.into_iter().collect();
+        plan.extend(self.widths.iter().map(|&width| Planned::Fixed { width }));
+        for &neighbours in &self.counts {
+            let few = self.blank.dim() <= FEW_DIMENSIONS;
+            let coarse = |factor: f64| self.grouped && few && neighbours / SHARED >= 2 && factor >= 1.0;
+            for &factor in &settings.factors {
+                let own = |class| Planned::Local { neighbours, factor, coarse: coarse(factor), class };
+                plan.extend((0..self.classes).map(own));
+            }
+        }
+        if self.blank.foreign.is_none() {
+            // Of a part of the points as many mixtures as of all, so that shares can be carried over.
+            let rows = rows / settings.folds * (settings.folds - 1);
+            plan.extend(settings.mixtures.iter().filter_map(|&components| {
+                let form = Form::borne(&self.blank, rows, components)?;
+                Some(Planned::Mixture { components, form })
+            }));
+        }
+        let first = |k: &usize| !plan[..*k].contains(&plan[*k]);
+        (0..plan.len()).filter(first).map(|k| plan[k]).collect()
+    }
+
+    /// The density of the points `of` that has these families, with equal shares; those `outside` do not shape it.
     pub fn build(
         &self,
         of: &[usize],
         outside: &(dyn Fn(usize) -> bool + Sync),
+        plan: &[Planned],
         context: &Context,
     ) -> Result<LocalKernels, Error> {
         let LocalSettings { factors, shrinkage, .. } = self.settings;
@@ -57,80 +116,63 @@ impl<'a> Kit<'a> {
         let of = &self.ordered(of);
         let mut density = self.blank.with_centres(&clusters.points, of);
         density.sites[0].weights = clusters.weights(of);
+        density.sites[0].groups = clusters.groups(of);
         let around = shape::Surroundings { clusters, neighbours, outside, shrinkage: *shrinkage, widest };
-        for &count in &self.counts {
-            density.add_shape(0, of, count, &around, context)?;
+        let widths: Vec<f64> = plan.iter().filter_map(Planned::width).collect();
+        let mut groups = match self.grouped {
+            true => groups::grouped(&self.blank, clusters, of, &widths, context)?,
+            false => vec![None; widths.len()],
         }
-        let mut fixed: Vec<Kind> = self.widths.iter().map(|&width| Kind::Fixed { width }).collect();
-        if self.grouped {
-            for (kind, sites) in
-                fixed.iter_mut().zip(groups::grouped(&self.blank, clusters, of, &self.widths, context)?)
-            {
-                if let (Kind::Fixed { width }, Some(sites)) = (*kind, sites) {
-                    density.sites.push(sites);
-                    *kind = Kind::Grouped { group: density.sites.len() - 2, width };
-                }
-            }
-            for count in self.coarse() {
-                let (sites, members) = groups::grouped_by(&self.blank, clusters, of, count / SHARED, context);
-                let mut order: Vec<usize> = (0..members.len()).collect();
-                order.sort_by_key(|&k| self.class(members[k]));
-                density.sites.push(sites.reordered(&order, m));
-                let members: Vec<usize> = order.iter().map(|&k| members[k]).collect();
-                density.add_shape(density.sites.len() - 1, &members, count, &around, context)?;
-            }
-        }
-        let first = density.shapes.len();
-        self.add_mixtures(&mut density, of, context)?;
-        density.families = self.families(&density, fixed, first);
-        Ok(density.laid_out())
-    }
-
-    /// Neighbours of the shapes that have a second list of kernels, about groups.
-    fn coarse(&self) -> impl Iterator<Item = usize> {
-        self.counts.iter().copied().filter(|count| self.grouped && count / SHARED >= 2)
-    }
-
-    /// Mixtures of the points `of`, each as kernels of shapes of their own; of clusters by their means, which count alike.
-    fn add_mixtures(&self, density: &mut LocalKernels, of: &[usize], context: &Context) -> Result<(), Error> {
-        let (m, n) = (self.blank.ambient(), self.blank.dim());
+        .into_iter();
         // In the order of the rows, which does not turn with the axes of the coordinates.
-        let mut of = of.to_vec();
-        of.sort_unstable();
-        let own: Vec<f64> = of.iter().flat_map(|&i| &self.clusters.points[i * m..][..m]).copied().collect();
-        // Of a part of the points as many mixtures as of all, so that shares can be carried over.
-        let rows = self.clusters.points.len() / m / self.settings.folds * (self.settings.folds - 1);
-        let borne = |count: &&usize| self.blank.foreign.is_none() && Components::bears(&self.blank, rows, **count);
-        for &count in self.settings.mixtures.iter().filter(borne) {
-            let mixture = Components::of(&self.blank, &own, count, self.bounds, context)?;
-            let (sites, shape) = mixture.laid_out_as(density.sites.len(), n);
-            density.sites.push(sites);
-            density.shapes.push(shape);
+        let mut by_row = of.clone();
+        by_row.sort_unstable();
+        let rows = Rows::of(&self.blank, clusters, &by_row);
+        let mut shaped: Vec<((usize, bool), Vec<usize>)> = vec![];
+        for &planned in plan {
+            let kind = match planned {
+                Planned::Uniform => Kind::Uniform,
+                Planned::Fixed { width } => match groups.next().flatten() {
+                    None => Kind::Fixed { width },
+                    Some(sites) => {
+                        density.sites.push(sites);
+                        Kind::Grouped { group: density.sites.len() - 2, width }
+                    }
+                },
+                Planned::Local { neighbours: count, factor, coarse, class } => {
+                    let key = (count, coarse);
+                    if shaped.iter().all(|(known, _)| *known != key) {
+                        let mut members = of.clone();
+                        if coarse {
+                            let groups = groups::grouped_by(&self.blank, clusters, of, count / SHARED, context);
+                            let mut order: Vec<usize> = (0..groups.1.len()).collect();
+                            order.sort_by_key(|&k| self.class(groups.1[k]));
+                            density.sites.push(groups.0.reordered(&order, m));
+                            members = order.iter().map(|&k| groups.1[k]).collect();
+                        }
+                        let list = if coarse { density.sites.len() - 1 } else { 0 };
+                        density.add_shape(list, &members, count, &around, context)?;
+                        shaped.push((key, density.classed(self.classes, &self.distances(&members, outside))));
+                    }
+                    let (_, shapes) = shaped.iter().find(|(known, _)| *known == key).expect("it is known by now");
+                    Kind::Local { shape: shapes[class], factor }
+                }
+                Planned::Mixture { components, form } => {
+                    let mixture = Components::of(&self.blank, &rows, components, (form, self.floor), context)?;
+                    let (sites, shape) = mixture.laid_out_as(density.sites.len(), self.blank.dim());
+                    density.sites.push(sites);
+                    density.shapes.push(shape);
+                    Kind::Local { shape: density.shapes.len() - 1, factor: 1.0 }
+                }
+            };
+            density.families.push(Family { kind, share: 1.0 / plan.len() as f64 });
         }
-        Ok(())
-    }
-
-    /// All kinds of kernels, with equal shares; the shapes from `first` on are those of mixtures.
-    fn families(&self, density: &LocalKernels, fixed: Vec<Kind>, first: usize) -> Vec<Family> {
-        let uniform = density.log_volume().map(|_| Kind::Uniform);
-        let factors = &self.settings.factors;
-        let mut kinds: Vec<Kind> = uniform.into_iter().chain(fixed).collect();
-        for (shape, count) in self.counts.iter().enumerate() {
-            let coarse = self.coarse().any(|c| c == *count);
-            let own = factors.iter().filter(|factor| !coarse || **factor < 1.0);
-            kinds.extend(own.map(|&factor| Kind::Local { shape, factor }));
-        }
-        for (k, _) in self.coarse().enumerate() {
-            let own = factors.iter().filter(|factor| **factor >= 1.0);
-            kinds.extend(own.map(|&factor| Kind::Local { shape: self.counts.len() + k, factor }));
-        }
-        kinds.extend((first..density.shapes.len()).map(|shape| Kind::Local { shape, factor: 1.0 }));
-        let share = 1.0 / kinds.len() as f64;
-        kinds.into_iter().map(|kind| Family { kind, share }).collect()
+        Ok(density.laid_out())
     }
 }
 
-/// Kernels that are shaped by so many neighbours and not narrower than these lie are shared by the sixth part of them.
+/// Kernels that are shaped by so many neighbours and not narrower than these lie are shared by the sixth part of them, in few
+/// dimensions: in more, groups of near points reach from one cluster to another.
 const SHARED: usize = 6;
 
 impl Kit<'_> {
@@ -142,6 +184,21 @@ impl Kit<'_> {
         let classes = of.chunk_by(|a, b| self.class(*a) == self.class(*b));
         let (points, m) = (&self.clusters.points, self.blank.ambient());
         classes.flat_map(|own| together(points, m, BLOCK, own.to_vec())).collect()
+    }
+
+    /// For each point the distance to the neighbour that decides on its class, among those that are not outside.
+    fn distances(&self, of: &[usize], outside: &(dyn Fn(usize) -> bool + Sync)) -> Vec<f64> {
+        let count = self.counts.iter().copied().min().unwrap_or(1);
+        let (points, m) = (&self.clusters.points, self.blank.ambient());
+        let point = |i: usize| &points[i * m..][..m];
+        let distance = |&i: &usize| {
+            let inside = self.neighbours.list(i).iter().map(|&j| j as usize).filter(|&j| !outside(j));
+            let Some(last) = inside.take(count).last() else { return f64::INFINITY };
+            let mut square = [0.0];
+            self.blank.chords_squared(point(last), point(i), &mut square);
+            square[0]
+        };
+        of.iter().map(distance).collect()
     }
 
     /// How far the kernels of a point reach, in powers of four.

@@ -7,7 +7,7 @@
 //! **Checked by** tests/densities/kernel_sums.rs.
 
 use super::index::{GROUP, Index};
-use super::kernels::{Kind, LocalKernels, padded};
+use super::kernels::{Kind, LocalKernels, Sites, padded};
 use super::lanes::BLOCK;
 use crate::manifold::Space;
 use std::f64::consts::{PI, TAU};
@@ -145,8 +145,6 @@ impl Layer {
         };
         let kinds = kernels.families.iter().map(|f| f.kind).enumerate();
         let members: Vec<Member> = kinds.filter_map(member).collect();
-        let mut weights = vec![0.0; total.next_multiple_of(BLOCK)];
-        (0..total).for_each(|i| weights[i] = sites.weight(i, total));
         let shaped = |shape: &super::shape::Shape| {
             let entries = n * (n + 1) / 2;
             let rows: Vec<f64> = (0..total)
@@ -168,15 +166,22 @@ impl Layer {
         let mut layer = Layer {
             centres: padded(&sites.points, m),
             embedded,
-            weights,
+            weights: vec![],
             shapes,
             members,
             index,
             promises: vec![],
             group_promises: vec![],
         };
+        layer.weigh(sites, total);
         layer.promise(kernels, total);
         layer
+    }
+
+    /// What each of so many centres counts.
+    pub fn weigh(&mut self, sites: &Sites, total: usize) {
+        self.weights = (0..total).map(|i| sites.weight(i, total)).collect();
+        self.weights.resize(total.next_multiple_of(BLOCK), 0.0);
     }
 
     fn promise(&mut self, kernels: &LocalKernels, total: usize) {

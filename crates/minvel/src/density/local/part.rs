@@ -1,7 +1,6 @@
 //! Some kernels of a density, for its integrals.
 
 use super::kernels::{Family, Kind, LocalKernels};
-use super::shape::Shape;
 use crate::manifold::Space;
 use std::f64::consts::TAU;
 
@@ -38,19 +37,7 @@ impl LocalKernels {
         }
         match kind {
             Kind::Local { shape, factor } => {
-                let whole = &self.shapes[shape];
-                let factors = whole
-                    .factors
-                    .chunks(whole.log_det.len())
-                    .flat_map(|entries| of.iter().map(|&i| entries[i]))
-                    .collect();
-                let neighbours = whole.neighbours;
-                part.shapes = vec![Shape {
-                    list: 0,
-                    neighbours,
-                    factors,
-                    log_det: of.iter().map(|&i| whole.log_det[i]).collect(),
-                }];
+                part.shapes = vec![self.shapes[shape].part(0, of)];
                 kind = Kind::Local { shape: 0, factor };
             }
             Kind::Grouped { width, .. } => kind = Kind::Fixed { width },
@@ -58,6 +45,20 @@ impl LocalKernels {
         }
         part.families = vec![Family { kind, share: 1.0 }];
         part.laid_out()
+    }
+
+    /// The deviation of a family's kernels: the geometric mean over directions, and over kernels by their weights.
+    pub fn typical_width(&self, family: usize) -> f64 {
+        match self.families[family].kind {
+            Kind::Uniform => f64::INFINITY,
+            Kind::Natural { kappa } => 1.0 / kappa.sqrt(),
+            Kind::Fixed { width } | Kind::Grouped { width, .. } => width,
+            Kind::Local { shape, factor } => {
+                let logs = self.shapes[shape].log_det.iter().enumerate();
+                let mean = logs.map(|(i, log)| self.weight(family, i) * log).sum::<f64>() / self.dim() as f64;
+                factor.sqrt() * mean.exp()
+            }
+        }
     }
 
     /// The deviation of a kernel in its narrowest direction, or less.

@@ -138,23 +138,24 @@ impl LocalKernels {
         let (mut points, mut ends) = (vec![], vec![]);
         for j in near {
             clusters.stand_ins(self, j, &mut points);
-            ends.push((points.len() / m, clusters.count(j)));
+            ends.push((points.len() / m, clusters.mass(j)));
         }
         let (mut v, mut logs) = (vec![0.0; points.len() / m * n], vec![0.0; points.len() / m]);
         self.normals(centre, &points, &mut v, &mut logs);
         let (mut moments, mut from) = (Moments::none(n), 0);
-        for (end, count) in ends {
-            moments.add(&v[from * n..end * n], count);
+        for (end, mass) in ends {
+            moments.add(&v[from * n..end * n], mass);
             from = end;
         }
-        let found = moments.count as f64;
+        // Without neighbours there is only the floor.
+        let found = if moments.mass > 0.0 { moments.mass } else { 1.0 };
         let product = |a: usize, b: usize| moments.products[a * (a + 1) / 2 + b];
-        let trace: f64 = (0..n).map(|a| product(a, a)).sum::<f64>() / found.max(1.0);
+        let trace: f64 = (0..n).map(|a| product(a, a)).sum::<f64>() / found;
         let scale = (widest.powi(2) / trace.max(1e-300)).min(1.0);
         c.fill(0.0);
         for a in 0..n {
             for b in 0..=a {
-                c[a * n + b] = product(a, b) * ((1.0 - shrinkage) * scale / found.max(1.0));
+                c[a * n + b] = product(a, b) * ((1.0 - shrinkage) * scale / found);
             }
             c[a * n + a] += shrinkage * scale * trace / n as f64 + floor;
         }

@@ -100,22 +100,45 @@ impl LocalKernels {
         if let Some(logs) = self.on_device(points, Wanted::Families, context)? {
             return Ok(logs);
         }
+        self.tile_by_tile(points, self.families.len(), context, |logs, out| out.copy_from_slice(logs))
+    }
+
+    /// log p at each point.
+    pub fn log_density_of(&self, points: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        if let Some(logs) = self.on_device(points, Wanted::Density, context)? {
+            return Ok(logs);
+        }
+        self.tile_by_tile(points, 1, context, |logs, out| {
+            out.iter_mut().zip(logs.chunks(self.families.len())).for_each(|(out, row)| *out = self.blended(row));
+        })
+    }
+
+    /// `width` numbers for each point, made of the log densities of the families at the points of a tile.
+    fn tile_by_tile(
+        &self,
+        points: &[f64],
+        width: usize,
+        context: &Context,
+        make: impl Fn(&[f64], &mut [f64]) + Sync,
+    ) -> Result<Vec<f64>, Error> {
         let (m, count) = (self.ambient(), self.families.len());
         let rows = points.len() / m;
         let order = super::together(points, m, ROWS, (0..rows).collect());
         let sorted: Vec<f64> = order.iter().flat_map(|&i| &points[i * m..][..m]).copied().collect();
-        let found = by_pieces(rows, count, TILE, context, |first, out| {
-            let mut masks = vec![];
-            for (k, out) in out.chunks_mut(TILE * count).enumerate() {
-                let points = &sorted[(first + k * TILE) * m..][..out.len() / count * m];
-                widest(SumUp { kernels: self, points, masks: &mut masks, out });
+        let found = by_pieces(rows, width, TILE, context, |first, out| {
+            let (mut masks, mut logs) = (vec![], vec![0.0; TILE * count]);
+            for (k, out) in out.chunks_mut(TILE * width).enumerate() {
+                let points = &sorted[(first + k * TILE) * m..][..out.len() / width * m];
+                let logs = &mut logs[..out.len() / width * count];
+                widest(SumUp { kernels: self, points, masks: &mut masks, out: logs });
+                make(logs, out);
             }
         })?;
-        let mut logs = vec![0.0; rows * count];
-        for (&i, row) in order.iter().zip(found.chunks(count)) {
-            logs[i * count..][..count].copy_from_slice(row);
+        let mut numbers = vec![0.0; rows * width];
+        for (&i, row) in order.iter().zip(found.chunks(width)) {
+            numbers[i * width..][..width].copy_from_slice(row);
         }
-        Ok(logs)
+        Ok(numbers)
     }
 
     #[inline(always)]

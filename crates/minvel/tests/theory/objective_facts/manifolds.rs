@@ -12,7 +12,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 /// In which coordinates the noise of a rule is written.
 #[derive(Clone, Copy, PartialEq)]
-enum Frame {
+pub(super) enum Frame {
     Chart,
     Embedded,
 }
@@ -22,7 +22,7 @@ enum Frame {
 /// All depends on t = cos ϑ, so points lie on a meridian; of the noise only the component a along it and the length s of
 /// the others matter. The density of s is ∝ s^{n−2}e^{−s²/2}, even for even n. Halves of the meridian are integrated
 /// apart, since the chart changes at the equator.
-fn von_mises_fisher(n: usize, concentration: f64, frame: Frame) -> Rule {
+pub(super) fn von_mises_fisher(n: usize, concentration: f64, frame: Frame) -> Rule {
     let halves = [(0.0, FRAC_PI_2), (FRAC_PI_2, PI)].map(|(from, to)| quadrature::interval(from, to, 40));
     let [along, across] = [gauss_hermite(10), transverse(n)];
     let mut rule = Rule { x: vec![], z: vec![], weights: vec![] };
@@ -68,7 +68,7 @@ fn normalised(mut rule: Rule) -> Rule {
 }
 
 /// E = −θ·x_{n+1}.
-fn polar<'g>(theta: Expr<'g>, x: Expr<'g>) -> Expr<'g> {
+pub(super) fn polar<'g>(theta: Expr<'g>, x: Expr<'g>) -> Expr<'g> {
     -theta * x.at(-1, x.shape().dims[0] - 1)
 }
 

@@ -1,0 +1,253 @@
+//! Energies learnt by likelihood against draws, or by the speed of transport, birth and death; stopped by validation rows.
+//!
+//! **Statement.** Likelihood: min E_p f + log E_m[(β/m)e^{−f}], β the base (kernels a or wide law b), m draws of both. Speed:
+//! min ½E_p[2H₃(r − r̄)] + c·J(E) + κ·½E_b[2H₃(r − r̄)], r = E + log p̂: p̂ the kernels of the other folds at rows, all kernels at
+//! draws of b, where nothing else holds E. c is half the squared radius of a ball that holds 12n rows at the typical density.
+//! **Source.** wang2020mvl; docs/math §2.14. **Conventions.** The network kept is that of the look with the best validation
+//! likelihood, Z by draws of m. **Error.** Log Ê e^{−f} of a batch is too small by about its relative variance/2, the same way in all
+//! steps. **Checked by** tests/densities/experts.rs.
+
+use super::correction::{Curve, Learnt, one_replica, silence};
+use super::expert::{Base, network};
+use super::settings::{FitSettings, Goal, NetworkSettings};
+use super::wide::Pool;
+use crate::density::Sample;
+use crate::energy::{Energy, Mlp};
+use crate::flow::{DensityEstimate, FlowForm, Law, Noise, Particles, RiemannianLangevin};
+use crate::objective::{MinimumVelocity, Objective, TransportReaction};
+use crate::train::{Context, Fingerprint, Learner, Step, Trainer, lists};
+use crate::{Divergence, Error, Manifold, energy, special, stream};
+use minvel_engine::optim::{Optimiser, RateSchedule};
+use minvel_engine::{Clock, Draw, Expr, Graph, Program, State};
+use std::sync::Arc;
+
+/// An energy that is to be learnt.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub base: Base,
+    pub goal: Goal,
+    pub network: NetworkSettings,
+    pub seeds: usize,
+    pub steps: u32,
+    pub batch: usize,
+    pub rate: f64,
+    /// c.
+    pub transport: f64,
+    /// κ.
+    pub off: f64,
+}
+
+/// Looks at the validation rows.
+const LOOKS: u32 = 12;
+/// A training ends where its best network is so many nats behind the kernels after so many looks.
+const HOPELESS: [(u32, f64); 2] = [(3, 1.0), (6, 0.3)];
+/// δ of Huber's function.
+const BOUND: f64 = 3.0;
+/// Draws of a step, for each of its rows.
+const DRAWS: usize = 2;
+/// Draws and rows of a look at most.
+const JUDGED: usize = 20_000;
+/// ε of the flow, as a part of c.
+const STEP: f64 = 0.1;
+/// Neighbours in the ball of c, for each dimension.
+const NEIGHBOURS: f64 = 12.0;
+
+/// c: half the squared radius of a ball that holds 12n of so many rows where the density is e^{−nll}.
+pub(super) fn squared_width(n: usize, rows: usize, nll: f64) -> f64 {
+    let n = n as f64;
+    // log volume of the unit ball
+    let ball = 0.5 * n * std::f64::consts::PI.ln() - special::log_gamma(0.5 * n + 1.0);
+    0.5 * ((2.0 / n) * ((NEIGHBOURS * n / rows as f64).ln() + nll - ball)).exp()
+}
+
+/// Rows to learn from: a row of weight w is there ⌈w⌉ times, with equal parts of it.
+pub(super) struct Seen {
+    points: Vec<f64>,
+    /// log p̂ by the kernels of the other folds.
+    held_out: Vec<f64>,
+    /// What each counts; none where all are equal.
+    weights: Vec<f64>,
+}
+
+impl Seen {
+    pub fn of(sample: &Sample, held_out: &[f64]) -> Self {
+        let m = sample.points().len() / held_out.len();
+        let turns = |i: usize| (sample.weight(i) - 1e-9).ceil().max(1.0) as usize;
+        let places: Vec<usize> = (0..held_out.len()).flat_map(|i| std::iter::repeat_n(i, turns(i))).collect();
+        let equal = sample.weights().is_empty();
+        Seen {
+            points: places.iter().flat_map(|&i| &sample.points()[i * m..][..m]).copied().collect(),
+            held_out: places.iter().map(|&i| held_out[i]).collect(),
+            weights: if equal { vec![] } else { places.iter().map(|&i| sample.weight(i) / turns(i) as f64).collect() },
+        }
+    }
+}
+
+/// How an energy is learnt.
+pub(super) struct Lesson<'a> {
+    pub manifold: &'a Arc<dyn Manifold>,
+    pub settings: &'a FitSettings,
+    pub plan: &'a Plan,
+    pub pool: &'a Pool,
+    /// How far the base is behind the kernels on the validation rows, in nats.
+    pub behind: f64,
+}
+
+impl Lesson<'_> {
+    fn log_weights(&self) -> Vec<f64> {
+        self.pool.log_weights(match self.plan.base {
+            Base::Anchor => &self.pool.log_anchor,
+            Base::Wide => &self.pool.log_wide,
+        })
+    }
+
+    /// E_p f + log E_m[(β/m)e^{−f}].
+    fn likelihood<'g>(network: &Mlp, rows: Particles<'g>, draws: Expr<'g>, weights: Expr<'g>) -> Expr<'g> {
+        let count = draws.shape().rows.expect("draws are rows") as f64;
+        rows.mean(network.energy(rows.at)) + (weights - network.energy(draws)).logsumexp_rows() - count.ln()
+    }
+
+    /// The speed of the flow at rows with log p̂, and the residual at draws of the wide law with log a.
+    fn speed<'g>(&self, network: &Mlp, rows: Particles<'g>, held_out: Expr<'g>, off: [Expr<'g>; 2]) -> Expr<'g> {
+        let (manifold, c) = (self.manifold, self.plan.transport);
+        let flow = RiemannianLangevin { manifold: manifold.clone(), form: FlowForm::Geodesic };
+        let transport = MinimumVelocity { adaptive: true, ..MinimumVelocity::new(flow, STEP * c) };
+        let objective =
+            TransportReaction { bound: BOUND, ..TransportReaction::new(transport, 1.0 / c, DensityEstimate::Given) };
+        let energy = |x: Expr<'g>| network.energy(x) + manifold.base_energy(x);
+        let on = objective.loss(&energy, rows.with_log_density(held_out), Noise::drawn(Law::Gaussian, stream::NOISE));
+        let centre = rows.mean(energy(rows.at) + held_out);
+        let residual = energy(off[0]) + off[1] - centre;
+        0.5 * (c * on + self.plan.off * objective.penalty(residual).mean_rows())
+    }
+
+    /// Learns from rows, looks at validation rows whose base has a mean log density.
+    pub fn learn(&self, seen: &Seen, validation: &Sample, context: &Context) -> Result<Learnt, Error> {
+        let Plan { goal, seeds, steps, rate, .. } = *self.plan;
+        let (m, seed) = (self.manifold.ambient(), self.settings.seed);
+        let network = network(self.manifold, &self.plan.network, seed);
+        let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
+        let (count, many) = (seen.held_out.len(), self.pool.log_m.len());
+        let g = Graph::new();
+        let batch = self.plan.batch.min(count);
+        let order = g.random_rows(Draw::Epoch(count as u32), stream::DATA, batch, []);
+        let points = g.input("points", [count, m]).gather(order);
+        let rows = match seen.weights.is_empty() {
+            true => Particles::from(points),
+            false => {
+                let weights = g.input("counts", [count]).gather(order);
+                Particles::weighted(points, weights / weights.sum_rows())
+            }
+        };
+        let loss = if goal == Goal::Likelihood {
+            let some = g.random_rows(Draw::Integer(many as u32), stream::DRAWS, DRAWS * batch, []);
+            let draws = g.input("draws", [many, m]).gather(some);
+            Self::likelihood(&network, rows, draws, g.input("weights", [many]).gather(some))
+        } else {
+            let wide = self.pool.wide;
+            let some = g.random_rows(Draw::Integer(wide as u32), stream::DRAWS, batch, []);
+            let off = [g.input("draws", [wide, m]).gather(some), g.input("anchor", [wide]).gather(some)];
+            self.speed(&network, rows, g.input("held_out", [count]).gather(order), off)
+        };
+        let optimiser = Optimiser { schedule: RateSchedule::Cosine { steps, floor: 0.0 }, ..Optimiser::adam(rate) };
+        let step = Step::of_energy(&network, loss, &optimiser);
+        let mut state = State::new(seeds);
+        energy::initialise(&network, &mut state, seed);
+        silence(&network, &mut state);
+        let mut learner = Learner::from_state(&g, &step, state, seed, context)?.input("points", single(&seen.points));
+        if !seen.weights.is_empty() {
+            learner = learner.input("counts", single(&seen.weights));
+        }
+        learner = match goal {
+            Goal::Likelihood => {
+                learner.input("draws", single(&self.pool.points)).input("weights", single(&self.log_weights()))
+            }
+            _ => {
+                let first = many - self.pool.wide;
+                let (off, anchor) = (&self.pool.points[first * m..], &self.pool.log_anchor[first..]);
+                learner
+                    .input("draws", single(off))
+                    .input("anchor", single(anchor))
+                    .input("held_out", single(&seen.held_out))
+            }
+        };
+
+        let mut judge = Judge::new(self, &network, validation, context)?;
+        let start = judge.scores("look-0", learner.state_mut(), context)?;
+        let mut best: Vec<(f64, u32, State<f32>)> =
+            (0..seeds).map(|r| (start[r], 0, one_replica(learner.state(), r))).collect();
+        let nothing = vec![f64::NAN; seeds];
+        let mut curves = vec![Curve { step: 0, train: nothing, validation: start.clone(), score: start }];
+        let mut divergences: Vec<Divergence> = vec![];
+        let looks = LOOKS.min(steps);
+        let ends: Vec<u32> = (0..=looks).map(|k| (steps as u64 * k as u64 / looks as u64) as u32).collect();
+        for (look, ends) in ends.windows(2).enumerate() {
+            let name = format!("learning-{look}");
+            let block = (ends[1] - ends[0]).div_ceil(5).min(100);
+            let trainer = Trainer { name, from: ends[0], steps: ends[1], block, seed, loss: 0 };
+            let training = learner.run(&trainer, context)?;
+            for divergence in training.divergences {
+                if divergences.iter().all(|known| known.replica != divergence.replica) {
+                    divergences.push(divergence);
+                }
+            }
+            let scores = judge.scores(&format!("look-{}", look + 1), learner.state_mut(), context)?;
+            for (r, best) in best.iter_mut().enumerate() {
+                if scores[r] < best.0 {
+                    *best = (scores[r], ends[1], one_replica(learner.state(), r));
+                }
+            }
+            let last = training.looks.last().map(|l| l.loss.clone()).unwrap_or_default();
+            curves.push(Curve { step: ends[1], train: last, validation: scores.clone(), score: scores });
+            let least = best.iter().map(|b| b.0).fold(f64::INFINITY, f64::min);
+            if HOPELESS.iter().any(|(looks, nats)| look as u32 + 1 == *looks && least + self.behind > *nats) {
+                break;
+            }
+        }
+        let best_step = best.iter().map(|b| b.1).collect();
+        Ok(Learnt { best: best.into_iter().map(|b| b.2).collect(), best_step, curves, divergences })
+    }
+}
+
+/// What each network adds to the negative log-likelihood of validation rows, Z by draws.
+struct Judge {
+    program: Program<f32>,
+    inputs: [(&'static str, Vec<f32>); 4],
+}
+
+impl Judge {
+    fn new(lesson: &Lesson, network: &Mlp, rows: &Sample, context: &Context) -> Result<Self, Error> {
+        let m = lesson.manifold.ambient();
+        // Draws at equal distances, so that those of both laws are there in their ratio.
+        let every = |rows: usize| (0..rows).step_by(rows.div_ceil(JUDGED));
+        let pick = |all: &[f64], width: usize| -> Vec<f32> {
+            every(all.len() / width).flat_map(|i| &all[i * width..][..width]).map(|&x| x as f32).collect()
+        };
+        let (points, draws, weights) =
+            (pick(rows.points(), m), pick(&lesson.pool.points, m), pick(&lesson.log_weights(), 1));
+        let counts: Vec<f64> = every(rows.rows(m)).map(|i| rows.weight(i)).collect();
+        let total: f64 = counts.iter().sum();
+        let counts: Vec<f32> = counts.iter().map(|w| (w / total) as f32).collect();
+        let g = Graph::new();
+        let at = g.input_rows("points", points.len() / m, [m]);
+        let at = Particles::weighted(at, g.input_rows("counts", counts.len(), []));
+        let many = weights.len();
+        let loss = Lesson::likelihood(network, at, g.input_rows("draws", many, [m]), g.input_rows("weights", many, []));
+        let program = g.try_compile::<f32>(&[loss], &[], &context.options(lesson.plan.seeds))?;
+        Ok(Judge { program, inputs: [("points", points), ("counts", counts), ("draws", draws), ("weights", weights)] })
+    }
+
+    /// Of each network, under a name of its own; from the context's checkpoint if there is one.
+    fn scores(&mut self, name: &str, state: &mut State<f32>, context: &Context) -> Result<Vec<f64>, Error> {
+        let wide = |values: &[f32]| values.iter().map(|&x| x.into()).collect::<Vec<f64>>();
+        let inputs = state.iter().fold(Fingerprint::new(), |all, (_, values)| all.and(&wide(values)));
+        let (kept, ()) = context.kept(name, inputs, || {
+            context.go_on()?;
+            let inputs: Vec<(&str, &[f32])> = self.inputs.iter().map(|(n, v)| (*n, v.as_slice())).collect();
+            self.program.try_run(state, &inputs, Clock { seed: u64::MAX, step: 0 })?;
+            let scores: Vec<f64> = self.program.try_output(0)?.iter().map(|&x| x as f64).collect();
+            Ok((lists([("scores", scores.as_slice())]), ()))
+        })?;
+        Ok(kept.get("scores").expect("kept under this name").to_vec())
+    }
+}
