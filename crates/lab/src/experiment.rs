@@ -9,15 +9,20 @@
 mod config;
 mod journal;
 mod runner;
+mod sharing;
 
 pub use config::Config;
 pub(crate) use config::nearest;
-pub use journal::Journal;
+pub use journal::{Finished, Journal};
 pub use runner::Runner;
+pub use sharing::{Claim, Owner, Sharing};
 
 use crate::plot::Figure;
 use crate::report::{Machine, Report, Row, Versions};
 use minvel::Error;
+
+/// How the first note of a report begins that lacks units.
+pub const PARTIAL: &str = "This report is partial";
 
 /// Something that can be run and finds numbers.
 pub trait Experiment: Send + Sync {
@@ -81,12 +86,24 @@ pub struct Prepared {
 
 impl Prepared {
     /// Runs the experiment and reports. Versions and revision are those of the caller.
+    ///
+    /// Where units are shared ([`Runner::sharing`]), one pass over them is made: with [`Error::Interrupted`] and units in
+    /// [`Runner::missing`] others work on those, and the caller comes again later with a new runner.
     pub fn perform(&self, runner: &mut Runner, versions: Versions, revision: &str) -> Result<Report, Error> {
         let Prepared { entry, config, experiment } = self;
+        runner.revision = revision.to_string();
         let mut findings = experiment.run(runner)?;
+        if runner.sharing.is_some() && !runner.missing().is_empty() {
+            return Err(Error::Interrupted); // others work on them
+        }
+        let others = runner.other_revisions();
+        if !others.is_empty() {
+            let others = others.join(", ");
+            findings.notes.push(format!("Analysed by revision {revision}; units were computed by: {others}."));
+        }
         if !runner.missing().is_empty() {
             let missing = runner.missing().join(", ");
-            findings.notes.insert(0, format!("This report is partial; still missing: {missing}."));
+            findings.notes.insert(0, format!("{PARTIAL}; still missing: {missing}."));
         }
         Ok(Report {
             experiment: entry.name.to_string(),

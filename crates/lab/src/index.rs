@@ -14,6 +14,7 @@ pub const LIST: &[Entry] = &[
     paper::directions::CIRCLE,
     paper::directions::SPHERE,
     survey::earth::ENTRY,
+    survey::benchmark::ENTRY,
     survey::recovery::ENTRY,
     survey::integrals::ENTRY,
     survey::small::ENTRY,
@@ -33,7 +34,7 @@ pub const GROUPS: &[(&str, &str, &[&str])] = &[
     (
         "fit",
         "Results of `minvel fit` on public data and on known densities",
-        &["earth", "recovery", "integrals", "small", "power"],
+        &["earth", "benchmark", "recovery", "integrals", "small", "power"],
     ),
 ];
 

@@ -36,7 +36,7 @@ pub use bars::{Bins, Histogram};
 pub use cloud::Cloud;
 pub use disk::{Disk, geodesic};
 pub use field::{Contour, Field, levels};
-pub use figure::Figure;
+pub use figure::{Drawn, Figure};
 pub use grid::ImageGrid;
 pub use heat::Heat;
 pub use lines::{Guide, Lines};
@@ -102,7 +102,8 @@ impl Plot {
 
     /// The figure as a file of scalable graphics.
     pub fn svg(&self, theme: Theme) -> String {
-        svg::render(&self.scene(), theme)
+        let scene = self.scene();
+        svg::render(&scene, &svg::pictures(&scene), theme)
     }
 
     /// The figure as pixels, so many for each pixel of the page.

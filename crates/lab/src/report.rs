@@ -8,11 +8,12 @@ pub mod json;
 mod machine;
 mod markdown;
 mod rule;
+pub mod student;
 
 pub use machine::{Machine, Versions};
 pub use rule::Claim;
 
-use crate::plot::Figure;
+use crate::plot::{Figure, Theme};
 use minvel::estimate::{Estimate, format, number};
 use minvel::{Error, file};
 use serde::{Deserialize, Serialize};
@@ -127,6 +128,16 @@ impl Row {
         self.decided(claim, &rule.to_string(), holds)
     }
 
+    /// The same, a difference, with the claim that it is below 0, by Student's two-sided test at 5 %; states the test's
+    /// numbers.
+    pub fn significantly_below(self, claim: &str, freedom: u64) -> Self {
+        let sigmas = student::critical(student::CONFIDENCE, freedom);
+        let rule = Claim::SurelyBelow { limit: 0.0, sigmas };
+        let holds = rule.holds(self.value, self.std_error);
+        let words = format!("{rule} ({})", student::words(self.value, self.std_error, freedom));
+        self.decided(claim, &words, holds)
+    }
+
     /// The same with a claim that was decided elsewhere by the rule stated.
     pub fn decided(self, claim: &str, rule: &str, holds: bool) -> Self {
         Row { claim: Some(claim.to_string()), holds: Some(holds), rule: Some(rule.to_string()), ..self }
@@ -217,17 +228,21 @@ impl Report {
 
     /// As a page that needs no other file.
     pub fn html(&self) -> String {
-        html::render(self)
+        let inline: Vec<String> = self.figures.iter().map(|figure| figure.plot.svg(Theme::Inline)).collect();
+        html::render(self, &inline)
     }
 
     /// Writes figures, renderings and, last of all, `report.json`: where it is, everything is.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
         file::create_folder(folder)?;
+        let mut inline = vec![];
         for figure in &self.figures {
-            figure.write(folder)?;
+            let drawn = figure.drawn();
+            drawn.write(folder, &figure.name)?;
+            inline.push(drawn.inline);
         }
         file::write(&folder.join("report.md"), self.markdown().as_bytes())?;
-        file::write(&folder.join("report.html"), self.html().as_bytes())?;
+        file::write(&folder.join("report.html"), html::render(self, &inline).as_bytes())?;
         file::write(&folder.join("report.json"), self.json().as_bytes())
     }
 }

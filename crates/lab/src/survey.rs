@@ -1,5 +1,6 @@
 //! Surveys of `minvel fit`: public data sets, known densities found again, and few rows.
 
+pub(crate) mod benchmark;
 pub(crate) mod earth;
 pub(crate) mod integrals;
 mod laws;

@@ -19,6 +19,7 @@
 //! # Ok::<(), minvel::Error>(())
 //! ```
 
+mod about;
 mod blocks;
 mod codes;
 mod columns;
@@ -37,6 +38,8 @@ mod points;
 mod text;
 mod write;
 
+pub(crate) use about::column_of_parts;
+pub use about::{EARTH, RowColumns, RowFacts};
 pub use blocks::{Blocks, Extent, Position, ROWS};
 pub use codes::{code_columns, code_table, read_codes};
 pub use columns::{CellKind, Column, Table, TableOptions};
@@ -46,5 +49,5 @@ pub use dataset::{Dataset, LEAST_ROWS, Provenance, Request};
 pub use input::{Fingerprint, Input, STANDARD};
 pub use layout::{Layout, Units};
 pub use output::Output;
-pub use points::{Missing, PointBlock, PointBlocks, Seen};
+pub use points::{Missing, PointBlock, PointBlocks, PointForm, Seen};
 pub use write::{appended_names, check_name, encode_table, write_table};

@@ -39,6 +39,14 @@ impl Fid {
         assert!(alike, "fid: distances of different networks or numbers of images are not comparable");
         Estimate::of(sets.iter().map(|f| f.value))
     }
+
+    /// The mean over seeds of one − factor·other, of seeds that both share: same first weights, batches and noise.
+    pub fn paired(one: &[Fid], factor: f64, other: &[Fid]) -> Estimate {
+        let _ = (Self::across(one), Self::across(other));
+        let alike = one.first().zip(other.first()).is_none_or(|(a, b)| a.sha256 == b.sha256);
+        assert!(alike, "fid: distances of different networks are not comparable");
+        Estimate::of(one.iter().zip(other).map(|(a, b)| a.value - factor * b.value))
+    }
 }
 
 /// As `18.36 (lenet 0f3a12bc, 10000 samples against 10000)`; numbers of images that are not known are `?`.

@@ -9,10 +9,12 @@ use crate::table::{Coordinates, Factor, Layout, Units, is_numbered};
 use minvel::Error;
 use minvel::density::Kind;
 use minvel::estimate::Estimate;
-use minvel::fit::{Baseline, Coverage, Model};
+use minvel::fit::{Baseline, Coverage, Evaluation, Ingredient, Model, Tried, Uncertainty};
 use minvel::manifold::Space;
 use minvel::train::Context;
 
+/// Rows up to which there is a map of the error of log p, which takes as long as 30 coarse maps; `score --error` says it of any number.
+const MAPPED: usize = 20_000;
 /// Samples for pair plots.
 const SAMPLES: usize = 2_000;
 
@@ -74,6 +76,12 @@ pub(super) fn figures(
     context: &Context,
 ) -> Result<Vec<Figure>, Error> {
     let mut figures = density_figures(model, data, look, context)?;
+    if model.kernels().centres() <= MAPPED {
+        let known = Uncertainty::of(model, context)?;
+        let errors =
+            |points: &[f64]| context.stage("uncertainty", 0, "points", || known.errors(points, &context.quiet()));
+        figures.extend(density::error_figure(&**model.manifold(), data, errors, look)?);
+    }
     figures.push(ranking(summary));
     figures.extend(curves(summary));
     figures.extend(super::margins::margin_figures(&summary.data.coordinates, data));
@@ -136,11 +144,45 @@ pub fn model_in_words(summary: &FitSummary) -> String {
     let part =
         if centres < rows { format!("{centres} clusters of {rows} training rows") } else { format!("{centres} rows") };
     let plain = summary.kernels.iter().any(|family| matches!(family.kind, Kind::Natural { .. }));
-    if summary.share == 0.0 {
-        return format!("{} on {part}, without correction", if plain { "a plain kernel" } else { "kernels" });
-    }
+    let base = format!("{} on {part}", if plain { "a plain kernel" } else { "kernels" });
+    let used: Vec<&Tried> =
+        summary.history.tried.iter().filter(|tried| tried.goal.is_some() && tried.weight > 0.0).collect();
     let FitSummary { share, seeds, partition, .. } = summary;
-    format!("kernels on {part}, corrected by {share} of the mean of {seeds} networks; log Z: {}", partition.method)
+    match used[..] {
+        [] if *share == 0.0 => format!("{base}, without correction"),
+        [] => format!("{base}, corrected by {share} of the mean of {seeds} networks; log Z: {}", partition.method),
+        [only] if only.weight == 1.0 => {
+            format!("{base}, corrected by {share} of the mean of {seeds} networks; log Z: {}", partition.method)
+        }
+        _ => {
+            let parts: Vec<String> =
+                used.iter().map(|tried| format!("{:.0} % {}", 100.0 * tried.weight, tried.name)).collect();
+            let rest = 1.0 - used.iter().map(|tried| tried.weight).sum::<f64>();
+            format!("{:.0} % {base}, {}; log Z: {}", 100.0 * rest, parts.join(", "), partition.method)
+        }
+    }
+}
+
+/// What kernels and energies score alone, and what energies of minimum velocity add; a line for each.
+pub fn ingredients_in_words(evaluation: &Evaluation) -> Vec<String> {
+    let alone = |part: &Ingredient| {
+        format!(
+            "{} alone: {}; minvel minus it {}, weight {:.1} %",
+            part.name,
+            part.nll,
+            part.difference,
+            100.0 * part.weight
+        )
+    };
+    let mut lines: Vec<String> = evaluation.ingredients.iter().map(alone).collect();
+    lines.extend(evaluation.velocity.map(|change| {
+        let adds = -change;
+        match adds.mean == 0.0 {
+            true => "energies of minimum velocity add nothing: the validation rows gave them no weight".to_string(),
+            false => format!("energies of minimum velocity add {adds} nats per row"),
+        }
+    }));
+    lines
 }
 
 /// All of it as a report.
@@ -158,6 +200,12 @@ pub(super) fn report(summary: &FitSummary, config: serde_json::Value, quick: boo
         rows.push(row(&format!("{score}, {}", b.name), b.nll, "nats"));
         rows.push(row(&format!("minvel minus {}, paired", b.name), b.difference, "nats"));
     }
+    for part in &evaluation.ingredients {
+        rows.push(row(&format!("{score}, {} alone", part.name), part.nll, "nats"));
+        rows.push(row(&format!("minvel minus {} alone, paired", part.name), part.difference, "nats"));
+        rows.push(plain(&format!("weight of {}", part.name), part.weight));
+    }
+    rows.extend(evaluation.velocity.map(|change| row("what energies of minimum velocity add", -change, "nats")));
     rows.push(row("log Z", summary.log_z, "nats"));
     rows.extend(evaluation.below_uniform().map(|nats| row("nats below the uniform density", nats, "nats")));
     let fitness = &evaluation.goodness;
@@ -174,6 +222,18 @@ pub(super) fn report(summary: &FitSummary, config: serde_json::Value, quick: boo
     }
     for Coverage { mass, share } in &evaluation.coverage {
         rows.push(Row::new(&format!("share of rows in the region that should hold {} %", 100.0 * mass), *share, 1));
+    }
+    if let Some(leak) = &summary.leak {
+        let distance = summary.data.coordinates.written(leak.distance);
+        rows.push(plain(&format!("share of test rows within {distance} of a training row"), leak.share));
+        rows.push(plain("the same of independent rows of a smooth density", leak.expected));
+    }
+    if let Some(blocked) = &summary.blocked {
+        let name = format!("{score} where rows within {} stay together, kernels alone", blocked.distance);
+        rows.push(row(&name, blocked.evaluation.test_nll, "nats"));
+        for b in blocked.evaluation.baselines.iter().filter(|b| b.method == "kde") {
+            rows.push(row(&format!("the same minus {}, paired", b.name), b.difference, "nats"));
+        }
     }
     rows.extend([
         plain("rows", summary.rows as f64),
@@ -197,6 +257,7 @@ pub(super) fn report(summary: &FitSummary, config: serde_json::Value, quick: boo
     if !summary.data.unused.is_empty() {
         notes.push(format!("Columns not used: {}.", summary.data.unused_columns()));
     }
+    notes.extend(ingredients_in_words(evaluation).into_iter().map(|line| format!("{line}.")));
     notes.extend(summary.data.guesses.iter().map(|g| format!("Inferred: {g}.")));
     notes.extend(summary.warnings.iter().map(|w| format!("Warning: {w}")));
     Report {

@@ -190,13 +190,13 @@ impl Experiment for BiasVariance {
         runner.plan(1 + 2 * self.step_sizes.len());
         let learnt = runner.unit("training", |context| self.train(context))?;
         let first = learnt.models.first();
-        let mut table = vec![];
-        for (number, &step) in self.step_sizes.iter().enumerate() {
-            let paper = runner.unit(&format!("step={step:e}"), |context| self.estimators(&first, number, context))?;
+        let table = runner.each(self.step_sizes.iter().enumerate(), |runner, (number, &step)| {
+            let paper = runner.unit(&format!("step={step:e}"), |context| self.estimators(&first, number, context));
+            let paper = runner.if_finished(paper)?;
             let ours = runner
                 .unit(&format!("variants.step={step:e}"), |context| self.variants(&learnt.models, number, context))?;
-            table.push(At::new(step, &paper, &ours));
-        }
+            Ok(At::new(step, &paper.ok_or(Error::Interrupted)?, &ours))
+        })?;
         let rows = claims::all(self, &learnt, &table);
         let notes = vec![
             "All values are at the scale of J = ½|∇E|² − ΔE and in f64, except where f32 is stated.".into(),

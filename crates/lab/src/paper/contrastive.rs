@@ -3,12 +3,13 @@
 //! **Statement.** J(θ) on the training set after training by CD-1 with and without control variate, MVL (each over step
 //! sizes), sliced and exact score matching; same network, same start values, batches and noise.
 //! **Source.** wang2020mvl, figure on CD-1; docs/math §4.3, §8.
+//! **Error.** Methods share initial values, batches and noise: differences are paired by seed and decided by Student's test.
 //! **Checked by** its own claims, tests/lab/experiment_planar.rs.
 
 use super::planar::{Data, Learning, Models, points};
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::{Axis, Dash, Figure, Lines, Plot, Series};
-use crate::report::{Claim, Row};
+use crate::report::{Claim, Row, student};
 use minvel::Error;
 use minvel::energy::toy::Cosine;
 use minvel::estimate::Estimate;
@@ -56,8 +57,8 @@ struct Reached {
 
 /// Trainings of each kind at the least, as in the paper: claims are about the scatter of seeds.
 const FEWEST_SEEDS: usize = 3;
-/// How many standard errors apart two methods may be that do the same.
-const SAME: f64 = 2.0;
+/// Two methods do the same if J surely differs by less than this share of what the control variate gains.
+const SAME: f64 = 0.1;
 /// How many standard errors apart two methods must be that do not.
 const WORSE: f64 = 5.0;
 /// Steps that count as small.
@@ -178,13 +179,13 @@ impl Experiment for Divergences {
         let methods = self.methods();
         runner.plan(methods.len() * self.iterations.len());
         let (mut rows, mut panels) = (vec![], vec![]);
-        for &iterations in &self.iterations {
-            let mut reached = vec![];
-            for &method in &methods {
-                let found =
-                    runner.unit(&method.unit(iterations), |context| self.train(method, iterations, &data, context))?;
-                reached.push((method, found));
-            }
+        let all = runner.each(&self.iterations, |runner, &iterations| {
+            runner.each(&methods, |runner, &method| {
+                let unit = method.unit(iterations);
+                Ok((method, runner.unit(&unit, |context| self.train(method, iterations, &data, context))?))
+            })
+        })?;
+        for (&iterations, reached) in self.iterations.iter().zip(all) {
             let table = Table { iterations, steps: self.step_sizes.clone(), reached };
             rows.extend(table.rows());
             panels.push(Plot::Lines(table.panel()));
@@ -196,9 +197,11 @@ impl Experiment for Divergences {
         let notes = vec![
             "J has no lower bound on these data, whose density jumps at its ends: use it only to compare methods."
                 .into(),
-            "Methods share initial values, batches and noise; standard errors are those of means over seeds, added in \
-             quadrature as if they were independent."
-                .into(),
+            format!(
+                "Methods share initial values, batches and noise, so that differences are paired by seed. One matches another \
+                 if the 95 % interval of the difference (Student's) lies within {SAME} of what the control variate gains over \
+                 plain CD-1 at the same steps."
+            ),
         ];
         Ok(Findings { rows, figures: vec![figure], notes })
     }
@@ -215,11 +218,11 @@ impl Table {
         Estimate::of(self.of(method).exact.iter().copied())
     }
 
-    /// J over seeds of the mean over small steps.
-    fn small(&self, method: impl Fn(f64) -> Method) -> Estimate {
+    /// J of each seed, the mean over small steps.
+    fn small(&self, method: impl Fn(f64) -> Method) -> Vec<f64> {
         let at: Vec<&Reached> = self.small_steps().map(|step| self.of(method(step))).collect();
         let seeds = at[0].exact.len();
-        Estimate::of((0..seeds).map(|r| at.iter().map(|reached| reached.exact[r]).sum::<f64>() / at.len() as f64))
+        (0..seeds).map(|r| at.iter().map(|reached| reached.exact[r]).sum::<f64>() / at.len() as f64).collect()
     }
 
     fn small_steps(&self) -> impl Iterator<Item = f64> + '_ {
@@ -252,31 +255,43 @@ impl Table {
     fn equals(&self) -> Vec<Row> {
         let ours = self.small(|step| Method::Contrastive { step, reduced: true });
         let name = format!("J, CD-1 with control variate, mean over ε ≤ {SMALL:e}");
-        let same = |claim: &str, of: Estimate| self.row(&name, ours).claim(claim, Claim::Sigmas { of, sigmas: SAME });
-        let sliced = ours - self.loss(Method::Sliced { reduced: false });
-        let rule = format!("value < {SAME} standard errors: the same, or better");
+        let sliced = &self.of(Method::Sliced { reduced: false }).exact;
+        let (excess, freedom) = (Estimate::paired(&ours, sliced), ours.len() as u64 - 1);
         vec![
-            same(
-                "CD-1 with control variate matches MVL at small steps",
-                self.small(|step| Method::MinimumVelocity { step }),
-            ),
-            same(
-                "CD-1 with control variate matches SSM-VR at small steps",
-                self.loss(Method::Sliced { reduced: true }),
-            ),
-            self.row(&format!("{name}, minus J of SSM"), sliced).decided(
-                "CD-1 with control variate is not worse than SSM at small steps",
-                &rule,
-                sliced.mean < SAME * sliced.std_error,
-            ),
+            self.row(&name, Estimate::of(ours.iter().copied())),
+            self.same(&name, &ours, "MVL", &self.small(|step| Method::MinimumVelocity { step })),
+            self.same(&name, &ours, "SSM-VR", &self.of(Method::Sliced { reduced: true }).exact),
+            self.row(&format!("{name}, minus J of SSM"), excess)
+                .significantly_below("CD-1 with control variate is better than SSM at small steps", freedom),
         ]
+    }
+
+    /// The difference from another method, with the claim that it is small beside what the control variate gains.
+    fn same(&self, name: &str, ours: &[f64], other: &str, theirs: &[f64]) -> Row {
+        let plain = self.small(|step| Method::Contrastive { step, reduced: false });
+        let freedom = ours.len() as u64 - 1;
+        let sigmas = student::critical(student::CONFIDENCE, freedom);
+        let within = |sign: f64| {
+            let beyond = (0..ours.len()).map(|r| sign * (ours[r] - theirs[r]) - SAME * (plain[r] - ours[r]));
+            let Estimate { mean, std_error, .. } = Estimate::of(beyond);
+            Claim::SurelyBelow { limit: 0.0, sigmas }.holds(mean, std_error)
+        };
+        let difference = Estimate::paired(ours, theirs);
+        let rule = format!(
+            "|difference| surely below {SAME} of the gain over plain CD-1, {} ({})",
+            Estimate::paired(&plain, ours),
+            student::words(difference.mean, difference.std_error, freedom)
+        );
+        let claim = format!("CD-1 with control variate matches {other} at small steps");
+        let row = self.row(&format!("{name}, minus J of {other}"), difference);
+        row.decided(&claim, &rule, within(1.0) && within(-1.0))
     }
 
     /// CD-1 without control variate at each small step.
     fn worse(&self) -> Vec<Row> {
         let excess = |step: f64| {
-            let excess = self.loss(Method::Contrastive { step, reduced: false })
-                - self.loss(Method::Contrastive { step, reduced: true });
+            let of = |reduced| &self.of(Method::Contrastive { step, reduced }).exact;
+            let excess = Estimate::paired(of(false), of(true));
             self.row(&format!("J, plain CD-1 minus CD-1 with control variate, ε = {step:e}"), excess).decided(
                 "Plain CD-1 is worse at small steps",
                 &format!("value > {WORSE} standard errors"),

@@ -285,8 +285,8 @@ impl Experiment for Directions {
         runner.plan(self.run.len());
         let mut findings = Findings::default();
         let mut shown = vec![];
-        for name in &self.run {
-            let learnt = runner.unit(name, |context| self.learn(name, context))?;
+        let all = runner.each(&self.run, |runner, name| runner.unit(name, |context| self.learn(name, context)))?;
+        for (name, learnt) in self.run.iter().zip(all) {
             findings.rows.extend(self.rows(name, &learnt));
             shown.push(picture::Shown { name, setting: &self.settings[name], learnt });
         }

@@ -145,11 +145,12 @@ impl Gaussian {
 impl Experiment for Gaussian {
     fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
         runner.plan(self.step_sizes.len() + 1);
-        let mut sampled = vec![];
-        for (number, &step) in self.step_sizes.iter().enumerate() {
-            sampled.push((step, runner.unit(&format!("step={step:e}"), |context| self.sample(step, number, context))?));
-        }
+        let sampled = runner.each(self.step_sizes.iter().enumerate(), |runner, (number, &step)| {
+            Ok((step, runner.unit(&format!("step={step:e}"), |context| self.sample(step, number, context))?))
+        });
+        let sampled = runner.if_finished(sampled)?;
         let learnt = Estimate::of(runner.unit("learning", |context| self.learn(context))?);
+        let sampled = sampled.ok_or(Error::Interrupted)?;
 
         let reduced: Vec<_> = sampled.iter().map(|(e, s)| (*e, s.reduced.variance())).collect();
         let plain: Vec<_> = sampled.iter().map(|(e, s)| (*e, s.plain.variance())).collect();

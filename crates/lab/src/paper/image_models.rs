@@ -235,10 +235,14 @@ impl ImageModels {
     }
 }
 
+/// Places of so many images among all, spread evenly.
+pub(super) fn chosen_of(total: usize, count: usize) -> impl Iterator<Item = usize> {
+    let count = count.min(total);
+    (0..count).map(move |k| k * total / count)
+}
+
 fn spread<T: Copy>(all: &[T], pixels: usize, count: usize) -> Vec<T> {
-    let total = all.len() / pixels;
-    let chosen = (0..count.min(total)).map(|k| k * total / count.min(total));
-    chosen.flat_map(|k| all[k * pixels..][..pixels].iter().copied()).collect()
+    chosen_of(all.len() / pixels, count).flat_map(|k| all[k * pixels..][..pixels].iter().copied()).collect()
 }
 
 fn read(cell: &OnceCell<Vec<u8>>, load: impl Fn() -> Result<Vec<u8>, Error>) -> Result<&[u8], Error> {

@@ -3,7 +3,8 @@
 //! **Statement.** Fréchet distance between features of 10 000 samples and of the 10 000 test digits, binarised.
 //! **Source.** wang2020mvl table 2; docs/math §4.7. **Conventions.** FeatureMap are the 512 of a LeNet that is trained first, as
 //! the paper's code did, and the 2048 of Inception: values compare within one network only.
-//! **Error.** ± is over seeds; the bias of N = 10 000 is the same for all.
+//! **Error.** ± is over seeds; methods share seeds, so that differences are paired by seed and decided by Student's test. The
+//! bias of N = 10 000 is the same for all.
 //! **Checked by** its own claims, tests/lab/experiment_digits.rs.
 
 mod table;
@@ -15,9 +16,10 @@ use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::fid::{FeatureMap, Fid, Grey, Inception, Lenet, Origin, Schooling};
 use crate::image::mnist;
 use crate::plot::Figure;
-use crate::report::{Claim, Row};
+use crate::report::{Row, student};
 use minvel::Error;
 use minvel::autoencoder::{AutoencoderSettings, MatchKind, PosteriorKind};
+use minvel::estimate::Estimate;
 use minvel::manifold::Space;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -65,9 +67,6 @@ enum SecondJudge {
     Yes,
     No,
 }
-
-/// Standard errors by which one cell must be better than another.
-const SURELY: f64 = 2.0;
 
 impl Comparison {
     fn check(config: &Config) -> Result<Self, Error> {
@@ -197,19 +196,22 @@ impl Experiment for Comparison {
         let own = usize::from(lenet.is_empty());
         let judges = self.judges();
         runner.plan(own + judges.len() + (1 + judges.len()) * self.cells.len());
-        let (lenet, origin) = self.judge(runner)?;
+        let network = self.judge(runner);
+        let network = runner.if_finished(network)?;
         let mut references = vec![];
-        for &judge in &judges {
+        for &judge in judges.iter().filter(|_| network.is_some()) {
+            let (lenet, _) = network.as_ref().expect("filtered above");
             let unit = format!("reference-{}", judge.name());
-            let reference = self.judging().reference(&unit, || Self::network(judge, &lenet), &digits, runner);
-            references.push((judge, runner.if_finished(reference)?.unwrap_or_default()));
+            let reference = self.judging().reference(&unit, || Self::network(judge, lenet), &digits, runner);
+            references.extend(runner.if_finished(reference)?.map(|reference| (judge, reference)));
         }
         let (mut cells, mut values) = (vec![], vec![]);
         for (latent, cell) in &self.cells {
             let trained = cell.train(runner, &digits, (seed, seeds));
             let Some(trained) = runner.if_finished(trained)? else { continue };
             for &(judge, ref reference) in &references {
-                let distances = self.distances(cell, (judge, &lenet), reference, runner);
+                let (lenet, _) = network.as_ref().expect("there are references");
+                let distances = self.distances(cell, (judge, lenet), reference, runner);
                 let Some(distances) = runner.if_finished(distances)? else { continue };
                 let AutoencoderSettings { latent: manifold, matching, .. } = &cell.settings;
                 let (method, space) = (matching.kind, manifold.space());
@@ -217,20 +219,35 @@ impl Experiment for Comparison {
             }
             cells.push((cell.clone(), trained));
         }
+        let (_, origin) = network.ok_or(Error::Interrupted)?;
         Ok(self.findings(&origin, &cells, &values))
     }
+}
+
+/// How many seeds would show a difference with this scatter.
+fn seeds_needed(difference: Estimate) -> String {
+    let deviation = difference.std_error * (difference.count as f64).sqrt();
+    if deviation.is_nan() {
+        return "unknown (one seed)".into();
+    }
+    student::pairs_needed(difference.mean, deviation).map_or("more than 100 000".into(), |n| n.to_string())
 }
 
 impl Comparison {
     fn findings(&self, origin: &Origin, cells: &[(Variant, Trained)], values: &[Value]) -> Findings {
         let mut rows: Vec<Row> = values.iter().map(|value| value.row(self.settings.seeds)).collect();
+        let mut needed = vec![];
         let mut compare = |better: Option<&Value>, worse: Option<&Value>| {
             let (Some(better), Some(worse)) = (better, worse) else { return };
             let (one, other) = (better.title(), worse.title());
             let name = format!("{}, {one} minus {other}", better.kind());
-            let row = Row::new(&name, better.fid() - worse.fid(), self.settings.seeds);
+            let difference = Fid::paired(&better.distances, 1.0, &worse.distances);
             let claim = format!("{one} is better than {other}{}", better.by());
-            rows.push(row.claim(&claim, Claim::SurelyBelow { limit: 0.0, sigmas: SURELY }));
+            let pairs = difference.count as usize;
+            let row =
+                Row::new(&name, difference, pairs).significantly_below(&claim, difference.count.saturating_sub(1));
+            needed.push(format!("{one} against {other}{} {}", better.by(), seeds_needed(difference)));
+            rows.push(row);
         };
         let judges = self.judged(values);
         for judge in &judges {
@@ -261,7 +278,13 @@ impl Comparison {
                 100.0 * test_error,
                 self.settings.samples
             ),
-            "± is the standard error over seeds; the paper's ± are standard deviations.".into(),
+            "± is the standard error over seeds; the paper's ± are standard deviations. Differences are paired by seed: \
+             methods share first weights, batches and noise."
+                .into(),
+            format!(
+                "Seeds that would decide a claim with probability 0.8, if difference and scatter are as found: {}.",
+                needed.join("; ")
+            ),
         ];
         if judges.contains(&Judge::Inception) {
             notes.push(

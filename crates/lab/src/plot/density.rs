@@ -12,7 +12,7 @@ mod coordinates;
 mod ranges;
 mod witness;
 
-pub use witness::witness_figure;
+pub use witness::{error_figure, witness_figure};
 
 use super::{
     Axis, Bearings, Bins, Cloud, Dash, Disk, Field, Group, Heat, Histogram, Map, Maps, Mark, Matrix, Plot, PolarCurve,

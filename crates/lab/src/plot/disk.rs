@@ -59,10 +59,11 @@ impl Disk {
         let size = Self::size(area.width);
         let disk = Area { x: area.centre().0 - 0.5 * size, y: area.y + self.top(), width: size, height: size };
         let at = |x: f64, y: f64| (disk.centre().0 + 0.5 * size * x, disk.centre().1 - 0.5 * size * y);
-        scene.picture(shades::picture(disk, bounds, |u, v| {
+        let value = |u: f64, v: f64| {
             let outside = (2.0 * u - 1.0).hypot(2.0 * v - 1.0) > 1.0;
             if outside { f64::NAN } else { self.field.at(u, 1.0 - v) }
-        }));
+        };
+        scene.picture(shades::picture(disk, bounds, |v| move |u| value(u, v)));
         scene.line(vec![at(-1.0, 0.0), at(1.0, 0.0)], white(70, 1.0));
         scene.line(vec![at(0.0, -1.0), at(0.0, 1.0)], white(70, 1.0));
         for d in (-4..=4).filter(|d| *d != 0) {

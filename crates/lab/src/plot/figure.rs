@@ -1,6 +1,6 @@
 //! A figure with its name and caption, and its files.
 
-use super::{Plot, Theme};
+use super::{Plot, Theme, png, svg};
 use minvel::{Error, file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -27,9 +27,39 @@ impl Figure {
 
     /// Writes the figure as SVG and PNG; tells the paths.
     pub fn write(&self, folder: &Path) -> Result<[PathBuf; 2], Error> {
-        let paths = ["svg", "png"].map(|ending| folder.join(format!("{}.{ending}", self.name)));
-        file::write(&paths[0], self.plot.svg(Theme::Paper).as_bytes())?;
-        file::write(&paths[1], &self.plot.png(SHARPNESS))?;
+        self.drawn().write(folder, &self.name)
+    }
+
+    /// The figure in all its forms, from one scene; vectors and pixels at the same time.
+    pub fn drawn(&self) -> Drawn {
+        let scene = &self.plot.scene();
+        std::thread::scope(|scope| {
+            let png = scope.spawn(|| png::render(scene, SHARPNESS));
+            let pictures = svg::pictures(scene);
+            let [paper, inline] = [Theme::Paper, Theme::Inline].map(|theme| svg::render(scene, &pictures, theme));
+            let png = png.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Drawn { paper, inline, png }
+        })
+    }
+}
+
+/// A figure as the files and the part of a page that it becomes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// The file of scalable graphics.
+    pub paper: String,
+    /// The same as a part of a page.
+    pub inline: String,
+    /// The file of pixels.
+    pub png: Vec<u8>,
+}
+
+impl Drawn {
+    /// Writes both files under a name; tells their paths.
+    pub fn write(&self, folder: &Path, name: &str) -> Result<[PathBuf; 2], Error> {
+        let paths = ["svg", "png"].map(|ending| folder.join(format!("{name}.{ending}")));
+        file::write(&paths[0], self.paper.as_bytes())?;
+        file::write(&paths[1], &self.png)?;
         Ok(paths)
     }
 }

@@ -58,7 +58,7 @@ impl Heat {
             part = part.inside(0.5 * spare - 20.0, 0.0, 0.5 * spare + 20.0, 0.0);
             frame = panel::measure(part, &self.title, (&self.x, &[]), (&self.y, &[]));
         }
-        scene.picture(shades::picture(frame.area, bounds, |u, v| self.field.at(u, 1.0 - v)));
+        scene.picture(shades::picture(frame.area, bounds, |v| move |u| self.field.at(u, 1.0 - v)));
         let shown = |x: f64, y: f64| frame.shows(x, y).then(|| frame.place(x, y));
         scene.dots(self.points.dots(frame.area.height, shown));
         for height in self.shades.lines() {

@@ -5,7 +5,7 @@
 use super::cloud::Cloud;
 use super::coastline;
 use super::field::{Contour, Field};
-use super::mollweide::{project, unproject};
+use super::mollweide::{Parallel, project};
 use super::scene::{Anchor, Area, Paint, SMALL, Scene, Stroke, text_width};
 use super::shades::{self, BAR, CONTOUR, Shades, white};
 use serde::{Deserialize, Serialize};
@@ -170,11 +170,15 @@ impl Maps {
             let place = Area { x: part.x + self.margin(), y: part.y + self.top(), width, height: 0.5 * width };
             scene.title((place.centre().0, part.y + 20.0), part.width - 8.0, &map.title);
             let sheet = Sheet { area: place, centre: self.centre };
-            scene.picture(shades::picture(place, bounds, |u, v| {
-                let (x, y) = (4.0 * u - 2.0, 1.0 - 2.0 * v);
-                let (latitude, east) = unproject(x, y);
-                let outside = 0.25 * x * x + y * y > 1.0;
-                if outside { f64::NAN } else { map.at(latitude, east + self.centre.to_radians()) }
+            scene.picture(shades::picture(place, bounds, |v| {
+                let y = 1.0 - 2.0 * v;
+                let parallel = Parallel::at(y);
+                move |u| {
+                    let x = 4.0 * u - 2.0;
+                    let outside = 0.25 * x * x + y * y > 1.0;
+                    let longitude = parallel.longitude(x) + self.centre.to_radians();
+                    if outside { f64::NAN } else { map.at(parallel.latitude, longitude) }
+                }
             }));
             graticule(scene, &sheet);
             if self.earth {

@@ -24,7 +24,29 @@ pub fn project(latitude: f64, longitude: f64) -> (f64, f64) {
 
 /// Back again; the longitude may lie beyond ±π, outside the map.
 pub fn unproject(x: f64, y: f64) -> (f64, f64) {
-    let t = y.clamp(-1.0, 1.0).asin();
-    let latitude = ((2.0 * t + (2.0 * t).sin()) / PI).clamp(-1.0, 1.0).asin();
-    (latitude, PI * x / (2.0 * t.cos().max(1e-12)))
+    let parallel = Parallel::at(y);
+    (parallel.latitude, parallel.longitude(x))
+}
+
+/// A line of the plane from left to right.
+#[derive(Clone, Copy)]
+pub struct Parallel {
+    /// The latitude of all its points.
+    pub latitude: f64,
+    /// x at longitude π.
+    width: f64,
+}
+
+impl Parallel {
+    /// At this height of the plane.
+    pub fn at(y: f64) -> Self {
+        let t = y.clamp(-1.0, 1.0).asin();
+        let latitude = ((2.0 * t + (2.0 * t).sin()) / PI).clamp(-1.0, 1.0).asin();
+        Parallel { latitude, width: 2.0 * t.cos().max(1e-12) }
+    }
+
+    /// The longitude at x.
+    pub fn longitude(&self, x: f64) -> f64 {
+        PI * x / self.width
+    }
 }

@@ -103,14 +103,15 @@ fn opaque([r, g, b]: colour::Rgb) -> [u8; 4] {
     [r, g, b, 255]
 }
 
-/// Pixels of an area, two for each of the page: `value` takes the place in it, right and down from 0 to 1.
-pub(super) fn picture(area: Area, bounds: [f64; 2], value: impl Fn(f64, f64) -> f64) -> Raster {
+/// Pixels of an area, two for each of the page: `row` takes the place down from 0 to 1, and what it gives the place to the right.
+pub(super) fn picture<R: Fn(f64) -> f64>(area: Area, bounds: [f64; 2], row: impl Fn(f64) -> R) -> Raster {
     let (columns, rows) = ((2.0 * area.width) as usize, (2.0 * area.height) as usize);
-    let pixel = |k: usize| {
-        let (u, v) = (((k % columns) as f64 + 0.5) / columns as f64, ((k / columns) as f64 + 0.5) / rows as f64);
-        shade(value(u, v), bounds)
-    };
-    Raster { area, columns, rows, pixels: (0..columns * rows).map(pixel).collect() }
+    let mut pixels = Vec::with_capacity(columns * rows);
+    for i in 0..rows {
+        let value = row((i as f64 + 0.5) / rows as f64);
+        pixels.extend((0..columns).map(|j| shade(value((j as f64 + 0.5) / columns as f64), bounds)));
+    }
+    Raster { area, columns, rows, pixels }
 }
 
 /// Lines of equal height over colours.

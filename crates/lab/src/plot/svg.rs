@@ -14,8 +14,18 @@ pub enum Theme {
     Inline,
 }
 
-/// The whole figure.
-pub fn render(scene: &Scene, theme: Theme) -> String {
+/// What is drawn as pixels, for each graphic of a scene; empty for all others. It is the same in every theme.
+pub fn pictures(scene: &Scene) -> Vec<String> {
+    let picture = |graphic: &Graphic| match graphic {
+        Graphic::Raster(picture) => pixels(picture),
+        Graphic::Dots(dots) if dots.at.len() > DISCS => pixels(&png::stippled(dots, 2.0)),
+        Graphic::Dots(_) | Graphic::Path { .. } | Graphic::Text(_) => String::new(),
+    };
+    scene.graphics.iter().map(picture).collect()
+}
+
+/// The whole figure, with its pictures.
+pub fn render(scene: &Scene, pictures: &[String], theme: Theme) -> String {
     let (width, height) = (number(scene.width), number(scene.height));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
@@ -24,14 +34,14 @@ pub fn render(scene: &Scene, theme: Theme) -> String {
     if theme == Theme::Paper {
         let _ = writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>");
     }
-    for graphic in &scene.graphics {
+    for (graphic, picture) in scene.graphics.iter().zip(pictures) {
         match graphic {
             Graphic::Path { points, closed, fill, stroke } => {
                 out.push_str(&path(points, *closed, *fill, stroke.as_ref(), theme));
             }
             Graphic::Text(text) => out.push_str(&letters(text, theme)),
-            Graphic::Dots(dots) => out.push_str(&discs(dots)),
-            Graphic::Raster(picture) => out.push_str(&pixels(picture)),
+            Graphic::Dots(dots) => out.push_str(&discs(dots, picture)),
+            Graphic::Raster(_) => out.push_str(picture),
         }
         out.push('\n');
     }
@@ -84,11 +94,11 @@ fn letters(text: &Text, theme: Theme) -> String {
 /// More discs than this become pixels: a page of ten thousand of them would be slow.
 const DISCS: usize = 600;
 
-fn discs(dots: &Dots) -> String {
+fn discs(dots: &Dots, picture: &str) -> String {
     let [r, g, b] = dots.colour;
     if dots.at.len() > DISCS {
         // The class lets a dark page lighten the colour, as it does for other graphics by their attributes.
-        return format!("<g class=\"dots-{r:02x}{g:02x}{b:02x}\">{}</g>", pixels(&png::stippled(dots, 2.0)));
+        return format!("<g class=\"dots-{r:02x}{g:02x}{b:02x}\">{picture}</g>");
     }
     let opacity = number(dots.opacity as f64 / 255.0);
     let mut out = format!("<g fill=\"#{r:02x}{g:02x}{b:02x}\" fill-opacity=\"{opacity}\">");

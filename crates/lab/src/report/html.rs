@@ -1,7 +1,7 @@
 //! Reports as one page of HTML that needs no other file, light or dark as the reader likes.
 
 use super::{Report, Row};
-use crate::plot::{Theme, escape};
+use crate::plot::escape;
 use minvel::estimate::format;
 use std::fmt::Write;
 
@@ -20,8 +20,8 @@ figure { margin: 1.5rem 0 } figure svg { width: 100%; height: auto } figcaption 
 pre { overflow-x: auto; font-size: .85rem; border: 1px solid var(--line); padding: .8rem; border-radius: 6px }
 footer { color: var(--soft); font-size: .85rem; margin-top: 2rem }";
 
-/// The whole report.
-pub fn render(report: &Report) -> String {
+/// The whole report, with its figures as parts of the page.
+pub fn render(report: &Report, figures: &[String]) -> String {
     let title = escape(&report.experiment);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -38,10 +38,9 @@ pub fn render(report: &Report) -> String {
     if report.quick {
         out.push_str("<p>Quick settings: smaller samples, larger errors.</p>\n");
     }
-    for figure in &report.figures {
+    for (figure, drawn) in report.figures.iter().zip(figures) {
         let caption = escape(&figure.caption);
-        let _ =
-            writeln!(out, "<figure>\n{}<figcaption>{caption}</figcaption>\n</figure>", figure.plot.svg(Theme::Inline));
+        let _ = writeln!(out, "<figure>\n{drawn}<figcaption>{caption}</figcaption>\n</figure>");
     }
     claims(&mut out, report);
     numbers(&mut out, report);

@@ -5,7 +5,7 @@ use crate::table::{
     CellKind, Column, Coordinates, Fingerprint, Input, Missing, Output, PointBlocks, Seen, TableOptions, appended_names,
 };
 use minvel::estimate::{Estimate, Moments};
-use minvel::fit::{Levels, Model, NO_REFERENCE, Reference};
+use minvel::fit::{Levels, Model, NO_REFERENCE, Reference, Uncertainty};
 use minvel::train::Context;
 use minvel::{Device, Error};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,8 @@ pub struct Scoring<'a> {
     pub level: bool,
     /// Whether to add p-values of outliers and flags, with at most this share of false ones on average.
     pub outliers: Option<f64>,
+    /// Whether to add the standard error of log p.
+    pub error: bool,
     /// Where the table with its scores is written.
     pub out: &'a Path,
     /// Whether to go on where an interruption left off.
@@ -66,7 +68,7 @@ struct State {
 }
 
 /// The columns that may be added.
-const NAMES: [&str; 5] = ["log_density", "energy", "level", "p_value", "outlier"];
+const NAMES: [&str; 6] = ["log_density", "energy", "level", "p_value", "outlier", "log_density_error"];
 
 /// The seed of levels is that of the fit and this: other seeds near it are taken.
 const LEVEL_SEED: u64 = 4;
@@ -95,6 +97,7 @@ impl Scoring<'_> {
             true => Some(context.stage("levels", Levels::DRAWS, "draws", levels).map_err(Broken::Work)?),
             false => None,
         };
+        let uncertainty = self.error.then(|| Uncertainty::of(model, context)).transpose().map_err(Broken::Work)?;
         let extent = points.blocks.extent();
         let outcome = context.stage("scoring", Pace::total(extent), "rows", || {
             let (pace, quiet) = (Pace::new(context, extent, state.seen.position), context.quiet());
@@ -107,7 +110,9 @@ impl Scoring<'_> {
                     sums.log_density.extend(logs.iter().copied());
                     let (p_values, flags) = sums.outliers(reference.map(|(reference, _)| reference), &logs);
                     let at = levels.as_ref().map(|levels| logs.iter().map(|l| levels.at(*l)).collect::<Vec<f64>>());
-                    let new = [Some(logs), Some(energy), at, p_values, flags].into_iter().zip(NAMES);
+                    let errors = uncertainty.as_ref().map(|known| known.errors(&block.points, &quiet));
+                    let errors = errors.transpose().map_err(Broken::Work)?;
+                    let new = [Some(logs), Some(energy), at, p_values, flags, errors].into_iter().zip(NAMES);
                     let more: Vec<Column> =
                         new.filter_map(|(values, name)| Some(block.column(name, values?))).collect();
                     pace.tell(block.seen.position);
@@ -178,7 +183,7 @@ impl Scoring<'_> {
 
     /// The names of the columns that are added.
     fn names(&self) -> Vec<&'static str> {
-        let wanted = [true, true, self.level, self.outliers.is_some(), self.outliers.is_some()];
+        let wanted = [true, true, self.level, self.outliers.is_some(), self.outliers.is_some(), self.error];
         NAMES.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(name, _)| name).collect()
     }
 
@@ -227,6 +232,7 @@ impl Scoring<'_> {
             "array": self.options.array,
             "level": self.level,
             "outliers": self.outliers,
+            "error": self.error,
             "device": device.to_string(),
         })
     }

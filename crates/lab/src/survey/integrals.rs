@@ -141,16 +141,18 @@ impl Integrals {
 impl Experiment for Integrals {
     fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
         runner.plan(self.manifolds.len() * self.settings.rows.len() * LAWS.len());
-        let mut rows = vec![];
-        for place in &self.manifolds {
-            let name = &place.0;
-            let mut found: Vec<Found> = vec![];
-            for &count in &self.settings.rows {
-                for (l, law) in LAWS.iter().enumerate() {
+        let all = runner.each(&self.manifolds, |runner, place| {
+            runner.each(&self.settings.rows, |runner, &count| {
+                runner.each(LAWS.iter().enumerate(), |runner, (l, law)| {
                     let find = |k: usize, context: &Context| self.find(place, law, count, k, context);
-                    found.extend(unit(runner, (place, count, l), self.settings.seeds, find)?);
-                }
-            }
+                    unit(runner, (place, count, l), self.settings.seeds, find)
+                })
+            })
+        })?;
+        let mut rows = vec![];
+        for (place, of_sizes) in self.manifolds.iter().zip(all) {
+            let name = &place.0;
+            let found: Vec<Found> = of_sizes.into_iter().flatten().flatten().collect();
             rows.extend(summary(name, &found));
         }
         let laws: Vec<&str> = LAWS.iter().map(|law| law.name).collect();

@@ -154,7 +154,7 @@ impl Power {
     /// The p-values of rows.
     fn test(&self, model: &Model, rows: &[f64], plan: &TestPlan, context: &Context) -> Result<Tested, Error> {
         let begun = std::time::Instant::now();
-        let draws = model.sample(self.settings.rows, subseed(plan.seed, 1), context)?.points;
+        let draws = model.sample(plan.draws(self.settings.rows), subseed(plan.seed, 1), context)?.points;
         let fitness = Fitness::of(model, rows, &draws, plan, context)?;
         let seconds = begun.elapsed().as_secs_f64();
         let p = |test: Option<minvel::density::Goodness>| test.map_or(f64::NAN, |test| test.p_value);
@@ -227,7 +227,8 @@ impl Experiment for Power {
                 let model = Learnt { place, law, model: OnceCell::new() };
                 for (k, (short, what, _)) in MISFITS.iter().enumerate() {
                     let unit = format!("{name}.law={}.{short}", l + 1);
-                    let found = runner.unit(&unit, |context| self.power(&model, k, context))?;
+                    let found = runner.unit(&unit, |context| self.power(&model, k, context));
+                    let Some(found) = runner.if_finished(found)? else { continue };
                     let what = format!("{}, {}, {what}", place.0, law.name);
                     rows.extend(shares(&what, &found, 0.01, Some(Claim::Above(REJECTED))));
                     tested.extend(found);
@@ -235,11 +236,15 @@ impl Experiment for Power {
                 for part in 0..parts {
                     let tables = [part * TOGETHER, ((part + 1) * TOGETHER).min(of_each)];
                     let unit = format!("{name}.law={}.level={}", l + 1, part + 1);
-                    drawn.extend(runner.unit(&unit, |context| self.level(&model, tables, context))?);
+                    let found = runner.unit(&unit, |context| self.level(&model, tables, context));
+                    drawn.extend(runner.if_finished(found)?.into_iter().flatten());
                 }
             }
             rows.extend(shares(&format!("{}, draws of the models", place.0), &drawn, LEVEL, None));
             own.extend(drawn);
+        }
+        if !runner.missing().is_empty() {
+            return Err(Error::Interrupted);
         }
         let claim = Claim::Within { of: LEVEL, by: LEVEL_WITHIN };
         rows.extend(shares("all draws of the models", &own, LEVEL, Some(claim)));

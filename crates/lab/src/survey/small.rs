@@ -103,14 +103,22 @@ fn compared(
 impl Experiment for Small {
     fn run(&self, runner: &mut Runner) -> Result<Findings, Error> {
         runner.plan(self.manifolds.len() * self.settings.rows.len() * LAWS.len());
+        let all = runner.each(&self.manifolds, |runner, place| {
+            runner.each(&self.settings.rows, |runner, &count| {
+                runner.each(LAWS.iter().enumerate(), |runner, (l, law)| {
+                    let find = |k: usize, context: &Context| self.find(place, law, count, k, context);
+                    unit(runner, (place, count, l), self.settings.seeds, find)
+                })
+            })
+        })?;
+        let mut all = all.into_iter().flatten().flatten();
         let (mut rows, mut details) = (vec![], vec![]);
         for place in &self.manifolds {
             let name = &place.0;
             for &count in &self.settings.rows {
                 let mut of_size: Vec<Excess> = vec![];
-                for (l, law) in LAWS.iter().enumerate() {
-                    let find = |k: usize, context: &Context| self.find(place, law, count, k, context);
-                    let sets: Vec<Excess> = unit(runner, (place, count, l), self.settings.seeds, find)?;
+                for law in &LAWS {
+                    let sets: Vec<Excess> = all.next().expect("one of each");
                     details.extend(lines(&format!("{name}, {count} rows, {}", law.name), &sets));
                     of_size.extend(sets);
                 }

@@ -3,6 +3,7 @@
 use super::{Blocks, Input};
 use minvel::Error;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The most columns a table may have.
@@ -131,7 +132,7 @@ impl Column {
 }
 
 /// Whether a cell says that there is no number.
-fn is_missing(cell: &str) -> bool {
+pub(super) fn is_missing(cell: &str) -> bool {
     let cell = cell.trim();
     cell.is_empty() || ["na", "n/a", "nan", "null", "none"].iter().any(|word| cell.eq_ignore_ascii_case(word))
 }
@@ -208,6 +209,12 @@ impl Table {
         let mut complete = vec![true; self.rows()];
         missing().for_each(|(row, _)| complete[*row] = false);
         Some((0..self.rows()).filter(|row| complete[*row]).collect())
+    }
+
+    /// How many numbers are missing in each of these columns, where some are.
+    pub(super) fn missing(&self, of: &[usize]) -> BTreeMap<String, usize> {
+        let count = |&c: &usize| self.columns[c].odd.iter().filter(|(_, text)| is_missing(text)).count();
+        of.iter().map(|c| (self.short_name(*c), count(c))).filter(|(_, count)| *count > 0).collect()
     }
 
     /// The index of a column given by its name, or by its number from 1.

@@ -166,15 +166,15 @@ impl Coordinates {
         let columns: Vec<&Column> = chosen.iter().map(|&c| &table.columns[c]).collect();
         let count = rows.map_or(table.rows(), <[usize]>::len);
         let mut points = Vec::with_capacity(count * manifold.ambient());
-        let (mut cells, mut off) = (vec![0.0; chosen.len()], 0f64);
+        let (mut cells, mut angles, mut off) = (vec![0.0; chosen.len()], vec![], 0f64);
         for row in (0..count).map(|k| rows.map_or(k, |rows| rows[k])) {
             cells.iter_mut().zip(&columns).for_each(|(cell, column)| *cell = column.values[row]);
             let start = points.len();
             for part in &parts {
-                let angles: Vec<f64>;
                 let given = &cells[part.cells.clone()];
                 let numbers = if part.layout.is_angular() {
-                    angles = part.cells.clone().zip(given).map(|(k, a)| self.to_radians(k, *a)).collect();
+                    angles.clear();
+                    angles.extend(part.cells.clone().zip(given).map(|(k, a)| self.to_radians(k, *a)));
                     angles.as_slice()
                 } else {
                     given

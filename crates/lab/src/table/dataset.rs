@@ -1,21 +1,23 @@
 //! Data sets: points of a manifold, and where they come from.
 
 use super::Input;
+use super::about::{RowColumns, RowFacts};
 use super::columns::{Table, TableOptions};
 use super::coordinates::Coordinates;
 use super::guess::guess;
 use super::layout::{Layout, Units};
 use super::passes::{Survey, points, rename};
-use super::points::off_the_manifold;
+use super::points::{Missing, off_the_manifold};
 use minvel::Error;
-use minvel::fit::{Split, distinct_indices, distinct_rows};
+use minvel::fit::{LEAST_POINTS, Split, distinct_indices, distinct_rows};
 use minvel::manifold::Manifold;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The fewest rows a model is fitted to.
-pub const LEAST_ROWS: usize = 5;
+pub const LEAST_ROWS: usize = LEAST_POINTS;
 
 /// Lengths further than this from 1 are worth a sentence.
 pub(super) const WORTH_SAYING: f64 = 1e-6;
@@ -41,6 +43,10 @@ pub struct Request {
     pub trust: bool,
     /// How to read the file.
     pub options: TableOptions,
+    /// What to do with rows in which a number is missing.
+    pub missing: Missing,
+    /// Columns that say something about rows besides their points.
+    pub rows: RowColumns,
 }
 
 /// Points with their origin.
@@ -56,6 +62,12 @@ pub struct Dataset {
     pub guesses: Vec<String>,
     /// Names (or numbers) of the columns that are not used.
     pub unused: Vec<String>,
+    /// Weights, groups and parts of the rows.
+    pub facts: RowFacts,
+    /// Which rows of the file the points are, and how many it has; `None` if all are.
+    pub(super) kept: Option<(Vec<usize>, usize)>,
+    /// Missing values of rows that were dropped, by column.
+    pub missing: BTreeMap<String, usize>,
     /// Which file.
     pub source: PathBuf,
     /// SHA-256 of its bytes.
@@ -80,6 +92,9 @@ pub struct Provenance {
     /// Columns that are not used.
     #[serde(default)]
     pub unused: Vec<String>,
+    /// Missing values of rows that were dropped, by column.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<String, usize>,
 }
 
 impl Provenance {
@@ -99,7 +114,7 @@ impl Dataset {
     /// rows no more is held at a time than the columns that may be points, or the points.
     pub fn read(input: impl Into<Input>, request: &Request) -> Result<Dataset, Error> {
         let input = input.into();
-        Dataset::of_survey(Survey::of_file(&input, request)?, request)
+        Dataset::of_survey(Survey::of_file(&input, request)?, request)?.with_facts(&input, request)
     }
 
     /// The data in a table, to fit a model to.
@@ -114,7 +129,7 @@ impl Dataset {
             let what = format!("has {rows} row{}: at least {LEAST_ROWS} are needed", if rows == 1 { "" } else { "s" });
             return Err(Error::content(&table.path, what));
         }
-        let found = guess(table, &survey.numeric, request)?;
+        let found = guess(table, &survey.points_among(request), request)?;
         for &c in &found.chosen {
             let (low, high) = table.columns[c].range();
             if low == high {
@@ -128,13 +143,13 @@ impl Dataset {
         }
         let (coordinates, chosen) = (found.coordinates, found.chosen);
         match survey.file {
-            None => Dataset::assemble(survey.table, coordinates, &chosen, found.sentences),
+            None => Dataset::assemble(survey.table, coordinates, &chosen, found.sentences, request.missing),
             Some(input) => {
                 let head = survey.table.without_rows();
-                let mut data = Dataset::assemble(head, coordinates, &chosen, found.sentences)?;
-                let (points, off) = points(&input, request, &data.coordinates, &chosen, rows)?;
-                data.points = points;
-                data.guesses.extend(off_the_manifold(off));
+                let mut data = Dataset::assemble(head, coordinates, &chosen, found.sentences, request.missing)?;
+                let read = points(&input, request, &data.coordinates, &chosen, rows)?;
+                (data.points, data.kept, data.missing) = (read.points, read.kept, read.missing);
+                data.guesses.extend(off_the_manifold(read.off));
                 Ok(data)
             }
         }
@@ -150,7 +165,8 @@ impl Dataset {
         Dataset::of_known(Table::read(input, options)?, coordinates)
     }
 
-    fn of_known(table: Table, coordinates: &Coordinates) -> Result<Dataset, Error> {
+    /// Further data of a known form in a table, as [`Dataset::read_as`] of a file.
+    pub fn of_known(table: Table, coordinates: &Coordinates) -> Result<Dataset, Error> {
         if table.rows() == 0 {
             return Err(Error::content(&table.path, "has no rows"));
         }
@@ -161,7 +177,7 @@ impl Dataset {
         };
         let largest: Vec<f64> = chosen.iter().map(size).collect();
         let doubt = coordinates.doubt(&table, &chosen, &largest, table.rows())?;
-        Dataset::assemble(table, coordinates.clone(), &chosen, doubt.into_iter().collect())
+        Dataset::assemble(table, coordinates.clone(), &chosen, doubt.into_iter().collect(), Missing::Refused)
     }
 
     fn assemble(
@@ -169,13 +185,18 @@ impl Dataset {
         coordinates: Coordinates,
         chosen: &[usize],
         mut guesses: Vec<String>,
+        missing: Missing,
     ) -> Result<Dataset, Error> {
-        let read = coordinates.points_of(&table, chosen, None)?;
+        let rows = if missing == Missing::Skipped { table.complete(chosen) } else { None };
+        let read = coordinates.points_of(&table, chosen, rows.as_deref())?;
         guesses.extend(off_the_manifold(read.off));
         let unused = (0..table.columns.len()).filter(|c| !chosen.contains(c)).map(|c| table.short_name(c)).collect();
         Ok(Dataset {
             manifold: coordinates.manifold()?,
             points: read.points,
+            facts: RowFacts::default(),
+            missing: if rows.is_some() { table.missing(chosen) } else { BTreeMap::new() },
+            kept: rows.map(|rows| (rows, table.rows())),
             coordinates,
             guesses,
             unused,
@@ -200,10 +221,34 @@ impl Dataset {
         distinct_rows(&self.points, self.manifold.ambient())
     }
 
+    /// Whether a row of the file is one of the rows.
+    pub(super) fn holds(&self, row: usize) -> bool {
+        self.kept.as_ref().is_none_or(|(kept, _)| kept.binary_search(&row).is_ok())
+    }
+
+    /// How many rows the file has.
+    pub fn file_rows(&self) -> usize {
+        self.kept.as_ref().map_or(self.rows(), |(_, rows)| *rows)
+    }
+
+    /// Some of the rows.
+    pub(super) fn with_rows(&self, of: &[usize]) -> Dataset {
+        fn some<T: Copy>(all: &Option<Vec<T>>, of: &[usize]) -> Option<Vec<T>> {
+            all.as_ref().map(|all| of.iter().map(|&i| all[i]).collect())
+        }
+        let facts = RowFacts {
+            weights: some(&self.facts.weights, of),
+            groups: some(&self.facts.groups, of),
+            parts: some(&self.facts.parts, of),
+        };
+        let row = |&i: &usize| self.kept.as_ref().map_or(i, |(kept, _)| kept[i]);
+        let kept = Some((of.iter().map(row).collect(), self.file_rows()));
+        Dataset { points: self.select(of), facts, kept, ..self.clone() }
+    }
+
     /// The same without rows that repeat an earlier one.
     pub fn without_repeats(&self) -> Dataset {
-        let kept = distinct_indices(&self.points, self.manifold.ambient());
-        Dataset { points: self.select(&kept), ..self.clone() }
+        self.with_rows(&distinct_indices(&self.points, self.manifold.ambient()))
     }
 
     /// 80 % training, 10 % validation, 10 % test.
@@ -221,6 +266,7 @@ impl Dataset {
             coordinates: self.coordinates.clone(),
             guesses: self.guesses.clone(),
             unused: self.unused.clone(),
+            missing: self.missing.clone(),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::columns::Table;
 use super::coordinates::{Coordinates, check_cells};
 use super::dataset::Request;
 use super::layout::{LENGTH_TOLERANCE, Layout, layouts_of, spaces_of};
+use super::points::Missing;
 use super::text::shorten;
 use layouts::layout;
 use minvel::manifold::Space;
@@ -100,7 +101,9 @@ pub(super) fn guess(table: &Table, numeric: &[usize], request: &Request) -> Resu
         return Err(Error::content(&table.path, what));
     }
     let parts = parts(table, &manifold, &spaces, request, &chosen)?;
-    check_cells(table, &chosen, None)?;
+    // Rows that lack a number are looked over where they will be dropped.
+    let whole = if request.missing == Missing::Skipped { table.complete(&chosen) } else { None };
+    check_cells(table, &chosen, whole.as_deref())?;
     let mut angles = angles(table, &parts, &chosen);
     let periods = match angles.periods(request)? {
         None => vec![],

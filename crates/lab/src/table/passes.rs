@@ -12,9 +12,10 @@ use super::coordinates::Coordinates;
 use super::dataset::Request;
 use super::guess::candidates;
 use super::input::Input;
-use super::points::{Missing, PointBlocks};
+use super::points::PointBlocks;
 use minvel::Error;
 use minvel::limits::Meter;
+use std::collections::BTreeMap;
 
 /// The columns of a file that may be points.
 pub(super) struct Survey {
@@ -54,7 +55,7 @@ impl Survey {
         let mut kept = Survey::kept_of(&first, request)?;
         loop {
             let mut survey = Survey::pass(input, request, &kept)?;
-            let needed = candidates(&survey.table, &survey.numeric, request)?;
+            let needed = candidates(&survey.table, &survey.points_among(request), request)?;
             if needed.iter().all(|column| kept.contains(column)) {
                 survey.table.sha256 = input.sha256()?;
                 return Ok(survey);
@@ -63,11 +64,17 @@ impl Survey {
         }
     }
 
+    /// Columns of numbers that are not asked for as something else.
+    pub fn points_among(&self, request: &Request) -> Vec<usize> {
+        let taken: Vec<usize> = request.rows.names().filter_map(|name| self.table.find(name).ok()).collect();
+        self.numeric.iter().copied().filter(|c| !taken.contains(c)).collect()
+    }
+
     fn kept_of(first: &Table, request: &Request) -> Result<Vec<usize>, Error> {
         let mut first = first.clone();
         rename(&mut first, request)?;
         let survey = Survey::of_table(first);
-        let kept = candidates(&survey.table, &survey.numeric, request)?;
+        let kept = candidates(&survey.table, &survey.points_among(request), request)?;
         // a column to count rows by, and to show if none holds numbers
         Ok(if kept.is_empty() { vec![0] } else { kept })
     }
@@ -96,19 +103,42 @@ impl Survey {
     }
 }
 
-/// The points of a file whose columns are known, and how far they were from the manifold.
+/// The points of a file.
+pub(super) struct FilePoints {
+    pub points: Vec<f64>,
+    /// How far they were from the manifold.
+    pub off: f64,
+    /// Which rows they are, and how many there are, if some were dropped.
+    pub kept: Option<(Vec<usize>, usize)>,
+    /// Missing values, by column.
+    pub missing: BTreeMap<String, usize>,
+}
+
+/// The points of a file whose columns are known.
 pub(super) fn points(
     input: &Input,
     request: &Request,
     coordinates: &Coordinates,
     chosen: &[usize],
     rows: usize,
-) -> Result<(Vec<f64>, f64), Error> {
+) -> Result<FilePoints, Error> {
     let blocks = Blocks::open_again(input, &request.options)?;
-    let mut blocks = PointBlocks::of(blocks, coordinates, chosen, Missing::Refused).points_only();
+    let mut blocks = PointBlocks::of(blocks, coordinates, chosen, request.missing).points_only();
+    let (mut kept, mut missing, mut before): (Vec<usize>, BTreeMap<String, usize>, usize) =
+        (vec![], BTreeMap::new(), 0);
     let mut points = Vec::with_capacity(rows * coordinates.manifold()?.ambient());
     while let Some(block) = blocks.next_block()? {
+        let own = block.table.rows();
+        match block.rows() {
+            Some(rows) => kept.extend(rows.iter().map(|row| before + row)),
+            None => kept.extend(before..before + own),
+        }
+        for (column, count) in block.table.missing(chosen) {
+            *missing.entry(column).or_default() += count;
+        }
+        before += own;
         points.extend(block.points);
     }
-    Ok((points, blocks.seen().off))
+    let kept = (kept.len() < before).then_some((kept, before));
+    Ok(FilePoints { points, off: blocks.seen().off, kept, missing })
 }

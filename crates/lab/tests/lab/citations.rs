@@ -48,12 +48,13 @@ fn files() -> Vec<File> {
 }
 
 fn collect(folder: &Path, found: &mut Vec<File>) {
-    let left_out = ["target", ".venv", "__pycache__", "runs"];
+    let left_out = ["target", "__pycache__", "runs"];
+    let environment = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".venv"));
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries {
         let path = entry.expect("an entry can be read").path();
         if path.is_dir() {
-            if !left_out.iter().any(|name| path.ends_with(name)) {
+            if !environment(&path) && !left_out.iter().any(|name| path.ends_with(name)) {
                 collect(&path, found);
             }
         } else {

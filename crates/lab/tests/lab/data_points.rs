@@ -218,7 +218,7 @@ fn what_no_density_can_be_fitted_to_is_refused() {
     let flat = vec![column("x", |i| i), column("y", |_| 3.5)];
     refused(flat, &on("euclidean:2"), &["column 2 (`y`) is 3.5 in every row", "lower dimension"]);
     let few = vec![Column::numbers("x", (0..LEAST_ROWS - 1).map(|i| i as f64).collect())];
-    refused(few, &on("euclidean:1"), &["4 rows", "at least 5"]);
+    refused(few, &on("euclidean:1"), &["2 rows", "at least 3"]);
     let three = || vec![column("a", |i| i), column("b", up), column("c", around)];
     refused(
         three(),

@@ -171,8 +171,8 @@ fn files_that_are_no_tables_are_refused() {
     for (bytes, expected) in [
         (b"".to_vec(), "empty"),
         (b"# only\n# comments\n".to_vec(), "empty"),
-        (b"a,b\n".to_vec(), "0 rows: at least 5"),
-        (b"a,b\n1,2\n".to_vec(), "1 row: at least 5"),
+        (b"a,b\n".to_vec(), "0 rows: at least 3"),
+        (b"a,b\n1,2\n".to_vec(), "1 row: at least 3"),
         (b"ab\0cd\n".to_vec(), "neither text"),
         (b"\xff\xfea\0,\0".to_vec(), "UTF-16"),
         (b"PK\x03\x04 not a zip".to_vec(), "NPZ"),

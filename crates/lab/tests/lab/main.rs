@@ -35,6 +35,8 @@ mod plot_fields;
 mod plot_grid;
 mod plot_maps;
 mod report;
+mod sharing;
 mod stages;
 mod statistics;
 mod stream;
+mod student;

@@ -1,7 +1,7 @@
 //! Figures: geometry, colours, and pictures to look at (set MINVEL_FIGURES to a folder to keep them).
 
 use minvel::estimate::Estimate;
-use minvel_lab::plot::{Axis, Dash, Lines, Map, Maps, Plot, Polar, PolarCurve, Series, Shades, Theme, colour};
+use minvel_lab::plot::{Axis, Dash, Figure, Lines, Map, Maps, Plot, Polar, PolarCurve, Series, Shades, Theme, colour};
 use std::f64::consts::{PI, TAU};
 
 fn bias_like() -> Lines {
@@ -80,6 +80,18 @@ fn every_figure_becomes_svg_and_png_of_the_same_size() {
         assert_eq!((side(16), side(20)), ((2.0 * scene.width).ceil(), (2.0 * scene.height).ceil()), "{name}");
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{name}");
         assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count(), "{name}");
+    }
+}
+
+/// All forms of a figure come from one scene, and its pictures are packed once.
+#[test]
+fn a_figure_that_is_drawn_once_is_what_each_of_its_forms_would_be() {
+    for (name, plot) in all() {
+        let drawn = Figure::new(name, "", plot.clone()).drawn();
+        assert_eq!(drawn.paper, plot.svg(Theme::Paper), "{name}");
+        assert_eq!(drawn.inline, plot.svg(Theme::Inline), "{name}");
+        assert!(drawn.png == plot.png(2.0), "{name}");
+        assert_ne!(drawn.paper, drawn.inline, "{name}");
     }
 }
 

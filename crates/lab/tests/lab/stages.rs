@@ -68,6 +68,7 @@ fn perform(data: &Dataset, folder: &RunFolder, watch: &Watch) -> Result<FitSumma
 
 fn perform_with(data: &Dataset, folder: &RunFolder, watch: &Watch, config: &Config) -> Result<FitSummary, Error> {
     let fit = FitRun {
+        block: None,
         dataset: data,
         config,
         observer: watch,

@@ -68,6 +68,7 @@ impl Observer for Impatient {
 
 fn scoring<'a>(model: &'a Model, form: &'a Coordinates, input: &'a Input, out: &'a Path) -> Scoring<'a> {
     Scoring {
+        error: false,
         model,
         model_sha256: "model",
         coordinates: form,

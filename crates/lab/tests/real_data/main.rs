@@ -8,10 +8,11 @@ mod digits;
 mod earth;
 mod files;
 mod inception;
+mod records;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let tests = [files::tests(), earth::tests(), digits::tests(), inception::tests(), cifar::tests()];
+    let tests = [files::tests(), earth::tests(), digits::tests(), inception::tests(), cifar::tests(), records::tests()];
     minvel_testing::run(tests.into_iter().flatten())
 }

@@ -1,10 +1,13 @@
 //! What the splits of a set say together.
 
-use super::Outcome;
 use super::set::Set;
+use super::{Outcome, View};
 use crate::plot::{Axis, Figure, Plot, Ranked, Ranking};
 use crate::report::{Claim, Row};
 use minvel::estimate::{Estimate, format};
+
+/// One of the other views of an outcome.
+type ViewOf = fn(&Outcome) -> Option<&View>;
 
 /// Standard errors of a difference that count as none.
 const SAME: f64 = 2.0;
@@ -77,6 +80,7 @@ impl Table {
         let p_value = Estimate::single(-self.largest(|s| -s.evaluation.goodness.p_value).mean);
         rows.push(self.row("least p-value of the tests of fit", p_value));
         rows.extend(self.repeats());
+        rows.extend(self.views());
         let seconds = self.row("seconds of the longest fit", self.largest(|s| s.seconds)).unit("s");
         rows.push(seconds.claim(&self.said("each fit takes less than two minutes"), Claim::Below(PATIENCE)));
         rows
@@ -133,6 +137,26 @@ impl Table {
             self.row("distinct rows", Estimate::exact(first.distinct_rows as f64)),
             self.row("test rows that repeat a training row", leaked).unit("%"),
         ]
+    }
+
+    /// Scores of kernels where repeats stay together, and where near rows do.
+    fn views(&self) -> Vec<Row> {
+        let mut rows = vec![];
+        let views: [(&str, ViewOf); 2] =
+            [("repeats kept together", |s| s.distinct.as_ref()), ("near rows kept together", |s| s.blocked.as_ref())];
+        for (name, of) in views {
+            let all: Vec<&View> = self.splits.iter().filter_map(of).collect();
+            let Some(first) = all.first() else { continue };
+            let name = match first.distance.as_str() {
+                "" => name.to_string(),
+                distance => format!("{name} ({distance} in the first split)"),
+            };
+            let nll = over(all.iter().map(|view| view.nll));
+            rows.push(self.row(&format!("NLL of kernels, {name}"), nll).unit("nats"));
+            let gain = over(all.iter().map(|view| view.gain));
+            rows.push(self.row(&format!("NLL of kernels minus that of the kernel density, {name}"), gain).unit("nats"));
+        }
+        rows
     }
 
     /// That the set does not rank models, where it does not.

@@ -2,8 +2,9 @@
 //!
 //! **Statement.** A chart (u, v) with area element A(u): Cartesian coordinates of R², geodesic polar ones of S² and H². A cell has
 //! 6 × 6 nodes of Gauss and Legendre; where it and its four quarters differ by more than the tolerance, the quarters take its place.
-//! **Conventions.** No cell is trusted before it has met the points: cells that hold a centre are first halved until they are
-//! smaller than half the distance to the nearest other centre, so that no narrow kernel lies between nodes.
+//! **Conventions.** No cell is trusted before it has met the points: cells at a centre are first halved until they are smaller
+//! than half the distance to the nearest other centre, and than half a distance that one in twenty centres has to its nearest, which
+//! is as narrow as kernels are: so that no kernel lies between nodes, not even one far from all others.
 //! Spaces without end are cut off far beyond the points. **Error.** At most the tolerance for each cell, which is the error of the
 //! coarser of two rules. Nothing is shared with the quadrature of fits, which works kernel by kernel.
 //! **Checked by** the kernels, whose integrals are known.
@@ -20,8 +21,12 @@ const NODES: usize = 6;
 const AGREE: f64 = 1e-7;
 /// Halvings at most: a million to one.
 const DEEPEST: u32 = 40;
+/// How far beyond a cell its centres are looked for, in distances of theirs to the nearest.
+const MARGIN: f64 = 1.0;
 /// Cells that are asked for at once.
 const BATCH: usize = 2000;
+/// Radius up to which points of the hyperbolic plane are known in double precision.
+const LAST_RADIUS: f64 = 30.0;
 /// How far beyond the points spaces without end are cut off: in units of the farthest point, or of length.
 const BEYOND: f64 = 10.0;
 
@@ -90,8 +95,10 @@ impl Cell {
         [a, b, c, d]
     }
 
-    fn holds(&self, [u, v]: [f64; 2]) -> bool {
-        (self.from[0]..self.to[0]).contains(&u) && (self.from[1]..self.to[1]).contains(&v)
+    /// Whether a place is in the cell, or no farther from it than these distances in the chart; v may be an angle.
+    fn reaches(&self, [u, v]: [f64; 2], [across, up]: [f64; 2]) -> bool {
+        let within = |x: f64, side: usize, margin: f64| self.from[side] - margin <= x && x < self.to[side] + margin;
+        within(u, 0, across) && [v - 2.0 * PI, v, v + 2.0 * PI].into_iter().any(|v| within(v, 1, up))
     }
 }
 
@@ -106,7 +113,8 @@ impl Chart {
             Space::Hyperbolic(_) => {
                 let radius = |x: &[f64]| 2.0 * x.iter().map(|x| x * x).sum::<f64>().sqrt().atanh();
                 let farthest = points.chunks(2).map(radius).fold(0.0, f64::max);
-                Chart { space, whole: polar(farthest + BEYOND), farthest }
+                // The widest kernels are as wide as the points are spread; beyond, the disk ends in rounding errors.
+                Chart { space, whole: polar((2.0 * farthest + BEYOND).min(LAST_RADIUS)), farthest }
             }
             Space::Projective(_) => Chart { space, whole: polar(0.5 * PI), farthest: PI },
             Space::Torus(_) => Chart { space, whole: cell([-PI; 2], [PI; 2]), farthest: f64::INFINITY },
@@ -120,7 +128,11 @@ impl Chart {
     /// Cells that are not much longer than wide, and the smaller the nearer the points in them are to others.
     fn mesh(&self, points: &[f64]) -> Vec<Cell> {
         let places: Vec<[f64; 2]> = points.chunks(self.space.ambient()).map(|x| self.place(x)).collect();
-        let all: Vec<(usize, f64)> = nearest(self.space, points).into_iter().enumerate().collect();
+        let mut all: Vec<(usize, f64)> = nearest(self.space, points).into_iter().enumerate().collect();
+        let mut sorted: Vec<f64> = all.iter().map(|(_, d)| *d).filter(|d| d.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let narrow = sorted.get(sorted.len() / 20).copied().unwrap_or(f64::INFINITY);
+        all.iter_mut().for_each(|(_, d)| *d = d.min(narrow));
         let (mut mesh, mut pending) = (vec![], vec![(self.whole, all)]);
         while let Some((cell, inside)) = pending.pop() {
             let sides = self.sides(&cell);
@@ -133,7 +145,11 @@ impl Chart {
                 continue;
             }
             for half in cell.halves(side) {
-                let own = inside.iter().filter(|(i, _)| half.holds(places[*i])).copied().collect();
+                // Kernels reach beyond the cell of their centre.
+                let sides = self.sides(&half);
+                let scale = [0, 1].map(|s| (half.to[s] - half.from[s]) / sides[s]);
+                let margin = |d: f64| [0, 1].map(|s| MARGIN * d * scale[s]);
+                let own = inside.iter().filter(|(i, d)| half.reaches(places[*i], margin(*d))).copied().collect();
                 pending.push((half, own));
             }
         }

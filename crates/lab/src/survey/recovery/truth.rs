@@ -1,97 +1,149 @@
-//! Random mixtures with known densities.
+//! Random laws with known densities, on every model space.
 //!
-//! **Statement.** p = Σ_k w_k p_k: von Mises–Fisher laws on a sphere, products of von Mises laws on a torus, normal laws in
-//! flat space. **Conventions.** K is uniform on its range, w on the simplex; means are uniform (in flat space in a cube),
-//! log κ and log σ uniform, axes of normal laws uniform on the rotations.
-//! **Checked by** tests/lab/experiment_fit.rs.
+//! **Statement.** p = Σ_k w_k K_{κ_k}(x; c_k), natural kernels ([`Bump`]) of width about 1/√κ. Smooth: 3 wide ones. Multimodal: 8 that are
+//! apart. Rough: 40 whose widths differ by a factor of ten. Heavy-tailed: 3 places, at each six kernels, each twice as wide and half as
+//! heavy as the one before. **Conventions.** Centres are uniform, or in spaces without volume a wide kernel's; log κ is uniform on
+//! its range, and w on the simplex. **Checked by** tests/lab/experiment_fit.rs.
 
-use crate::experiment::Config;
-use minvel::energy::{Energy, Gaussian, MixtureEnergy, VonMises, VonMisesFisher};
-use minvel::manifold::Space;
+use minvel::density::Bump;
 use minvel::{Error, Manifold};
 use minvel_engine::random::{Key, Stream};
 use serde::Deserialize;
-use std::f64::consts::TAU;
-use std::sync::Arc;
 
-/// What mixtures are drawn from.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Truths {
-    components: [usize; 2],
-    concentrations: [f64; 2],
-    deviations: [f64; 2],
-    spread: f64,
+/// A kind of law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    Smooth,
+    Multimodal,
+    Rough,
+    HeavyTailed,
 }
 
-impl Truths {
-    pub fn check(&self, config: &Config) -> Result<(), Error> {
-        let demand = |key: &str, ok: bool, what: &str| if ok { Ok(()) } else { Err(config.refuse(key, what)) };
-        let [few, many] = self.components;
-        demand("mixtures.components", 0 < few && few <= many, "must be positive, and rise")?;
-        let rising = |[low, high]: [f64; 2]| 0.0 < low && low <= high && high.is_finite();
-        demand("mixtures.concentrations", rising(self.concentrations), "must be positive, and rise")?;
-        demand("mixtures.deviations", rising(self.deviations), "must be positive, and rise")?;
-        demand("mixtures.spread", self.spread >= 0.0 && self.spread.is_finite(), "must not be negative")
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Smooth => "smooth",
+            Kind::Multimodal => "multimodal",
+            Kind::Rough => "rough",
+            Kind::HeavyTailed => "heavy-tailed",
+        }
     }
 
-    /// Whether there are such mixtures on a manifold, and grids to integrate them.
-    pub fn live_on(manifold: &dyn Manifold) -> bool {
-        let known = |spaces: Vec<Space>| {
-            matches!(spaces.as_slice(), [Space::Sphere(1..=3) | Space::Torus(1..=3) | Space::Euclidean(1..=3)])
-        };
-        manifold.spaces().is_some_and(known)
+    /// How many places there are, and the least and largest κ there.
+    fn places(self) -> (usize, [f64; 2]) {
+        match self {
+            Kind::Smooth => (3, [2.0, 10.0]),
+            Kind::Multimodal => (8, [30.0, 120.0]),
+            Kind::Rough => (40, [30.0, 3000.0]),
+            Kind::HeavyTailed => (3, [300.0, 1000.0]),
+        }
     }
 
-    /// The mixture of a seed, and how many components it has.
-    pub fn draw(&self, manifold: &dyn Manifold, seed: u64) -> (usize, Arc<dyn Energy>) {
+    /// Kernels at a place.
+    fn kernels(self) -> usize {
+        if self == Kind::HeavyTailed { 6 } else { 1 }
+    }
+}
+
+/// κ of the centres: uniform where the volume is finite, else with a deviation of about two.
+const UNIFORM: f64 = 1e-3;
+const APART: f64 = 0.25;
+
+/// A law.
+pub(super) struct Truth {
+    bump: Bump,
+    parts: Vec<Part>,
+}
+
+struct Part {
+    share: f64,
+    kappa: f64,
+    centre: Vec<f64>,
+}
+
+impl Truth {
+    /// The law of a kind and a seed; an error where a manifold has no natural kernels.
+    pub fn new(manifold: &dyn Manifold, kind: Kind, seed: u64) -> Result<Truth, Error> {
+        let bump = Bump::new(manifold)?;
         let mut stream = Stream::new(Key::new(seed, 0), 0);
-        let [few, many] = self.components;
-        let count = few + (stream.uniform() * (many - few + 1) as f64) as usize;
-        let weights: Vec<f64> = (0..count).map(|_| -stream.uniform().ln()).collect();
-        let space = manifold.spaces().expect("checked")[0];
-        let component = |weight: f64| (weight, self.component(space, &mut stream));
-        (count, Arc::new(MixtureEnergy::new(weights.into_iter().map(component).collect())))
+        let (count, [low, high]) = kind.places();
+        let spread = if manifold.volume().is_some() { UNIFORM } else { APART };
+        let mut parts = vec![];
+        for _ in 0..count {
+            let centre = bump.sample(&manifold.origin(), spread, &mut stream);
+            let (mut share, mut kappa) = (-stream.uniform().ln(), low * (high / low).powf(stream.uniform()));
+            for _ in 0..kind.kernels() {
+                parts.push(Part { share, kappa, centre: centre.clone() });
+                (share, kappa) = (0.5 * share, 0.25 * kappa);
+            }
+        }
+        let total: f64 = parts.iter().map(|part| part.share).sum();
+        parts.iter_mut().for_each(|part| part.share /= total);
+        Ok(Truth { bump, parts })
     }
 
-    fn component(&self, space: Space, stream: &mut Stream) -> Arc<dyn Energy> {
-        let between = |[low, high]: [f64; 2], u: f64| low * (high / low).powf(u);
-        match space {
-            Space::Sphere(n) => {
-                let mean: Vec<f64> = (0..=n).map(|_| stream.normal()).collect();
-                Arc::new(VonMisesFisher::new(&mean, between(self.concentrations, stream.uniform())))
-            }
-            Space::Torus(n) => {
-                let means: Vec<f64> = (0..n).map(|_| TAU * (stream.uniform() - 0.5)).collect();
-                let kappas: Vec<f64> = (0..n).map(|_| between(self.concentrations, stream.uniform())).collect();
-                Arc::new(VonMises::new(&means, &kappas))
-            }
-            Space::Euclidean(n) => {
-                let mean: Vec<f64> = (0..n).map(|_| self.spread * (2.0 * stream.uniform() - 1.0)).collect();
-                let axes = frame(n, stream);
-                let mut precision = vec![0.0; n * n];
-                for axis in &axes {
-                    let rate = between(self.deviations, stream.uniform()).powi(-2);
-                    (0..n * n).for_each(|i| precision[i] += rate * (axis[i / n] * axis[i % n]));
-                }
-                Arc::new(Gaussian::new(&mean, &precision))
-            }
-            other => unreachable!("checked: no mixtures on {other:?}"),
+    /// Points of it, row-major.
+    pub fn points(&self, count: usize, seed: u64) -> Vec<f64> {
+        let mut stream = Stream::new(Key::new(seed, 0), 0);
+        let mut all = vec![];
+        for _ in 0..count {
+            let mut left = stream.uniform();
+            let part = self.parts.iter().find(|part| {
+                left -= part.share;
+                left < 0.0
+            });
+            let Part { kappa, centre, .. } = part.unwrap_or(&self.parts[0]);
+            all.extend(self.bump.sample(centre, *kappa, &mut stream));
         }
+        all
+    }
+
+    /// log p at points.
+    pub fn log_density(&self, points: &[f64]) -> Vec<f64> {
+        let at = |x: &[f64]| {
+            let logs = self.parts.iter().map(|p| p.share.ln() + self.bump.log_density(x, &p.centre, p.kappa));
+            let logs: Vec<f64> = logs.collect();
+            let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            top + logs.iter().map(|log| (log - top).exp()).sum::<f64>().ln()
+        };
+        points.chunks(self.bump.ambient()).map(at).collect()
     }
 }
 
-/// Orthonormal vectors of uniform directions, by Gram and Schmidt.
-fn frame(n: usize, stream: &mut Stream) -> Vec<Vec<f64>> {
-    let mut axes: Vec<Vec<f64>> = vec![];
-    while axes.len() < n {
-        let mut axis: Vec<f64> = (0..n).map(|_| stream.normal()).collect();
-        for other in &axes {
-            let along: f64 = axis.iter().zip(other).map(|(a, b)| a * b).sum();
-            axis.iter_mut().zip(other).for_each(|(a, b)| *a -= along * b);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minvel::estimate::Estimate;
+    use minvel::manifold::parse;
+
+    const KINDS: [Kind; 4] = [Kind::Smooth, Kind::Multimodal, Kind::Rough, Kind::HeavyTailed];
+
+    #[test]
+    fn every_law_integrates_to_one() {
+        for (name, resolution) in [("sphere:1", 4000), ("sphere:2", 400), ("torus:2", 400), ("euclidean:2", 1700)] {
+            let manifold = parse(name).unwrap();
+            let grid = manifold.grid(resolution, 14.0).unwrap();
+            for kind in KINDS {
+                let law = Truth::new(&*manifold, kind, 7).unwrap();
+                let logs = law.log_density(&grid.points);
+                let excess = grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum::<f64>() - 1.0;
+                assert!(excess.abs() < 1e-6, "{name}, {}: {excess:+.1e}", kind.name());
+            }
         }
-        let length = axis.iter().map(|a| a * a).sum::<f64>().sqrt();
-        axes.push(axis.iter().map(|a| a / length).collect());
     }
-    axes
+
+    /// −E log p by draws is the entropy: that of draws of another seed is the same, that of another law is not.
+    #[test]
+    fn points_follow_their_law_in_many_dimensions_too() {
+        for name in ["sphere:5", "torus:7", "euclidean:8", "so3", "hyperbolic:2"] {
+            let manifold = parse(name).unwrap();
+            let law = Truth::new(&*manifold, Kind::Multimodal, 7).unwrap();
+            let other = Truth::new(&*manifold, Kind::Multimodal, 8).unwrap();
+            let mean = |of: &Truth, seed: u64| Estimate::of(of.log_density(&law.points(4000, seed)));
+            let (one, two, off) = (mean(&law, 1), mean(&law, 2), mean(&other, 1));
+            assert!(one.z(two).abs() < 4.0, "{name}: {one} and {two}");
+            assert!(off.mean < one.mean - 4.0 * one.std_error, "{name}: {off} of another law, {one}");
+        }
+    }
 }
