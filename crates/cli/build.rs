@@ -16,7 +16,7 @@ fn main() {
     println!("cargo::rustc-env=MINVEL_REVISION={}", revision.unwrap_or_else(unknown));
     println!("cargo::rustc-env=MINVEL_RUSTC={}", compiler.unwrap_or_else(unknown));
     // Any changed source changes the revision to one with `+`.
-    for path in [".", "../minvel", "../engine", "../../experiments"] {
+    for path in [".", "../lab", "../minvel", "../engine", "../../Cargo.toml", "../../Cargo.lock"] {
         println!("cargo::rerun-if-changed={path}");
     }
     if let Some(head) = output("git", &["rev-parse", "--git-path", "logs/HEAD"]) {

@@ -100,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         all["rows"] = judged.rows.into();
         all["distinct_rows"] = judged.distinct.count().into();
         all["distinct_rows_exact"] = judged.distinct.is_exact().into();
-        all["leaked_share"] = model.kernels().stands_on_rows().then_some(judged.known).into();
+        all["leaked_share"] = model.stands_on_rows().then_some(judged.known).into();
         all["below_uniform"] = serde_json::to_value(evaluation.below_uniform()).expect("an estimate is plain data");
         all["volume"] = model.manifold().volume().into();
         all["files"] = serde_json::to_value(&written).expect("paths are plain data");
@@ -109,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let about = if judged.distinct.is_exact() { "" } else { "about " };
-    let known = match model.kernels().stands_on_rows() {
+    let known = match model.stands_on_rows() {
         true => format!("{:.1} % of them in the training data", 100.0 * judged.known),
         false => "the model keeps no training rows to compare them with".to_string(),
     };

@@ -5,6 +5,7 @@ mod network;
 use crate::{Failure, model};
 use clap::Args;
 use minvel::density::Kind;
+use minvel::fit::Base;
 use minvel_lab::fitting::RunFolder;
 use std::path::PathBuf;
 
@@ -34,14 +35,23 @@ fn density(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
         let all = serde_json::json!({
             "coordinates": coordinates, "rows": model.rows(), "centres": model.kernels().centres(), "kernels": model.kernels().families(),
             "share": model.share(), "log_z": model.log_z().value, "partition": model.log_z(), "settings": settings,
+            "kernels_weight": model.kernels_weight(), "tried": model.tried(),
         });
         say!("{all}");
         return Ok(());
     }
     say!("{coordinates}");
-    say!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z().value);
+    let stacked = model.experts().iter().any(|expert| expert.weight() < 1.0);
+    match stacked {
+        true => say!(
+            "p(x) = w a(x) + Σ wₖ pₖ(x) with w = {:.4}, error of log Z {:.1e}",
+            model.kernels_weight(),
+            model.log_z().value.std_error
+        ),
+        false => say!("p(x) = a(x) exp(−t f(x))/Z with t = {}, log Z = {}", model.share(), model.log_z().value),
+    }
     let (centres, rows) = (model.kernels().centres(), model.rows());
-    let means = match model.kernels().stands_on_rows() {
+    let means = match model.stands_on_rows() {
         true => String::new(),
         false => format!(" (clusters of {rows} training rows, or of samples)"),
     };
@@ -56,20 +66,37 @@ fn density(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
             Kind::Fixed { width } => format!("round, width {width:.2e}"),
             Kind::Local { shape, factor } => {
                 let own = model.kernels().kernels_of(k);
-                let groups = if own < centres { format!(", about {own} groups") } else { String::new() };
+                let some = if own < centres { format!(", about {own} centres") } else { String::new() };
+                let width = model.kernels().typical_width(k);
                 match model.kernels().neighbours_of(shape) {
-                    Some(count) => format!("shaped by {count} neighbours, covariance × {factor}{groups}"),
+                    Some(count) => {
+                        format!("shaped by {count} neighbours, covariance × {factor}, width {width:.2e}{some}")
+                    }
                     None => format!("a mixture of {own} normal laws"),
                 }
             }
         };
         say!("   {:5.1} %  {kind}", 100.0 * family.share);
     }
-    let objective = serde_json::to_value(settings.objective).expect("a name");
-    if model.share() == 0.0 {
+    if model.experts().is_empty() {
         say!("f: none");
-        return Ok(());
     }
-    say!("f: mean of {} networks {:?}, objective {objective}", settings.seeds, settings.network.hidden);
+    for expert in model.experts() {
+        let (networks, hidden) = (expert.networks(), &expert.network().hidden);
+        let share = if expert.base() == Base::Anchor { format!(", t = {}", expert.share()) } else { String::new() };
+        let (weight, log_z) = (100.0 * expert.weight(), expert.log_z());
+        say!(
+            "   {weight:5.1} %  {}: mean of {networks} networks {hidden:?}{share}, log Z = {} ({})",
+            expert.name(),
+            log_z.value,
+            log_z.method
+        );
+    }
+    if !model.tried().is_empty() {
+        say!("validation rows, each alone (nats): NLL, gain over the kernels, weight");
+    }
+    for tried in model.tried() {
+        say!("   {}  {}  {:5.1} %  {}", tried.validation_nll, tried.gain, 100.0 * tried.weight, tried.name);
+    }
     Ok(())
 }

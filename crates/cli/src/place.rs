@@ -4,6 +4,7 @@ use crate::Failure;
 use minvel::{Device, DeviceError, Error, file};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// File of a run folder that records the request, so that the run can be resumed.
@@ -25,6 +26,67 @@ pub fn claim(folder: &Path, asked: &impl Serialize) -> Result<(), Error> {
     file::create_folder(folder)?;
     let text = serde_json::to_vec_pretty(asked).expect("what was asked is plain data");
     file::write(&folder.join(ASKED), &text)
+}
+
+/// Takes a folder for a run that several processes share: whoever comes first records the request, the others must ask for
+/// the same.
+pub fn join<T: Serialize + DeserializeOwned>(folder: &Path, kind: &str, request: &T) -> Result<(), Error> {
+    file::create_folder(folder)?;
+    let path = folder.join(ASKED);
+    if !path.exists() {
+        let is_other = |entry: std::fs::DirEntry| !entry.file_name().to_string_lossy().contains(ASKED);
+        let entries = folder.read_dir().map_err(|e| Error::file(folder, "read", e))?;
+        // a folder that another process has just begun has the request before all else
+        if entries.flatten().any(is_other) && !path.exists() {
+            return Err(Error::content(
+                folder,
+                format!("the folder is not empty and holds no {kind}; choose another --out"),
+            ));
+        }
+        let text = serde_json::to_vec_pretty(request).expect("what was asked is plain data");
+        let own = folder.join(format!(".{ASKED}.{}", std::process::id()));
+        file::write(&own, &text)?;
+        // a link is made wholly or not at all, and never over another; where there are no links, the first writer wins
+        let linked = std::fs::hard_link(&own, &path);
+        let outcome = match linked {
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists && !path.exists() => file::write(&path, &text),
+            _ => Ok(()),
+        };
+        let _ = std::fs::remove_file(&own);
+        outcome?;
+    }
+    let value = |request: &T| serde_json::to_value(request).expect("what was asked is plain data");
+    let (theirs, own) = (value(&asked(folder, kind)?), value(request));
+    match difference(&theirs, &own, "") {
+        None => Ok(()),
+        Some(what) => {
+            let advice = "choose another --out, or join the run in this folder with --resume";
+            Err(Error::content(folder, format!("belongs to a {kind} with other settings: {what}; {advice}")))
+        }
+    }
+}
+
+/// The first thing that two requests differ in, but for the revision of the program.
+fn difference(theirs: &Value, own: &Value, key: &str) -> Option<String> {
+    match (theirs, own) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys = a.keys().chain(b.keys()).filter(|key| *key != "revision");
+            let of = |map: &serde_json::Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or_default();
+            keys.into_iter().find_map(|key| difference(&of(a, key), &of(b, key), key))
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).find_map(|(a, b)| difference(a, b, key))
+        }
+        (Value::String(a), Value::String(b)) if a != b && (a.contains('\n') || b.contains('\n')) => {
+            // settings, one on each line
+            let lost = |from: &str, other: &str| -> String {
+                from.lines().find(|line| !other.lines().any(|own| own == *line)).unwrap_or("nothing").to_string()
+            };
+            Some(format!("`{}` there, `{}` here", lost(a, b), lost(b, a)))
+        }
+        (a, b) if a == b => None,
+        (a, b) => Some(format!("{key} is {a} there, {b} here")),
+    }
 }
 
 /// What was asked for in the folder of a `kind` of work.

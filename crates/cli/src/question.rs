@@ -1,12 +1,13 @@
 //! Errors that are questions: the command lines to choose from.
 
 use minvel::{Choice, Error};
+use std::ffi::OsString;
 
 /// What an error says; where a file can be read in several ways, with the user's own command line completed in each.
-pub fn explain(error: &Error) -> String {
+pub fn explain(error: &Error, arguments: &[OsString]) -> String {
     let Error::Ambiguous { path, what, choices } = error else { return error.to_string() };
     let head = Error::content(path, what);
-    let given: Vec<String> = std::env::args().skip(1).collect();
+    let given: Vec<String> = arguments.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     let lines: Vec<(String, &str)> = choices.iter().map(|c| (completed(&given, c), c.meaning.as_str())).collect();
     let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0);
     let lines = lines.iter().map(|(line, meaning)| format!("\n  {line:<width$}  {meaning}"));

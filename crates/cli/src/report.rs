@@ -1,11 +1,15 @@
-//! `minvel report`: the report of a run, written again from `report.json`.
+//! `minvel report`: the report of a run, written again from `report.json`, or merged from the finished units of a run without one.
 
-use crate::Failure;
+use crate::{Failure, reproduce};
 use clap::Args;
+use minvel_lab::experiment::PARTIAL;
 use minvel_lab::report::Report;
 use std::path::PathBuf;
 
 /// Rewrite report.html, report.md and the figures of a run from its report.json.
+///
+/// A run of `minvel reproduce` or `minvel train` that has no report yet, since processes that shared it (--shard) are still at work or
+/// died, is reported as far as it is finished; the report then says what is missing.
 #[derive(Args)]
 pub struct Arguments {
     /// Folder of a fit, training or experiment.
@@ -21,7 +25,15 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let report = Report::read(&arguments.folder.join("report.json")).map_err(Failure::Input)?;
+    let path = arguments.folder.join("report.json");
+    let is_partial = |report: &Report| report.notes.first().is_some_and(|note| note.starts_with(PARTIAL));
+    let report = match Report::read(&path) {
+        Ok(report) if !is_partial(&report) => report,
+        before => match (reproduce::merged(&arguments.folder)?, before) {
+            (Some(merged), _) => merged,
+            (None, before) => before.map_err(Failure::Input)?,
+        },
+    };
     if arguments.json {
         say!("{}", serde_json::to_string(&report).expect("a report is plain data"));
         return Ok(());

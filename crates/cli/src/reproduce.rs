@@ -1,12 +1,16 @@
 //! `minvel reproduce`: run experiments of the paper and report.
 
-use crate::progress::Screen;
+mod shared;
+
+use crate::cards::Devices;
+use crate::progress::{Bars, Screen};
+use crate::shard::{self, Shard};
 use crate::{Failure, claims, place};
 use clap::Args;
 use minvel::estimate::format;
 use minvel::train::Stop;
 use minvel::{Device, DeviceError, Error, Precision, file};
-use minvel_lab::experiment::{Config, Entry, Journal, Prepared, Runner};
+use minvel_lab::experiment::{Config, Entry, Journal, Prepared, Runner, Sharing};
 use minvel_lab::index;
 use minvel_lab::index::{GROUPS, LIST};
 use minvel_lab::report::{Report, Versions};
@@ -30,7 +34,9 @@ Examples:
   minvel reproduce circle --seeds 5 --out circle-5   one experiment with five seeds
   minvel reproduce circle --set rate=1e-3            another learning rate
   minvel reproduce synthetic --set circle.rate=1e-3  a setting of one experiment in a group
-  minvel reproduce --resume circle-5                 continue after Ctrl-C or a power failure")]
+  minvel reproduce --resume circle-5                 continue after Ctrl-C or a power failure
+  minvel reproduce small --out sweep --shard 1/8     one of eight processes that share the work
+  minvel reproduce small --out sweep --shard auto    the same, as a task of Slurm or MPI")]
 pub struct Arguments {
     /// Experiments or groups of experiments (see --list).
     #[arg(value_name = "NAME", required_unless_present_any = ["list", "resume"], conflicts_with = "resume")]
@@ -54,9 +60,9 @@ pub struct How {
     /// Number of trainings with different seeds; their spread gives the ±.
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
-    /// Device: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
+    /// Device: auto (a GPU if available), cpu, cuda, cuda:N, or cuda:all (units are spread over all GPUs); see `minvel devices`.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    device: Device,
+    device: Devices,
     /// Precision of matrix products on a GPU: f32, or tf32 (faster, 11 significant bits).
     #[arg(long, value_name = "PRECISION", default_value = "f32")]
     precision: Precision,
@@ -78,6 +84,16 @@ pub struct How {
     /// TOML file of settings that override the defaults; for a single experiment.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Share the work with other processes that use the same --out (or --resume): this is process K of N, or `auto`.
+    ///
+    /// Start as many processes as you like, on one machine or on several that see the same folder, all with the same
+    /// settings. Each unit of the run is done by one of them; when a process dies, another takes its unit over and continues from
+    /// its last checkpoint. K only decides where a process begins, so that every process can finish the run alone. Each process
+    /// ends when all units are done, and writes the same report, bit for bit that of a single process. `auto` reads K and
+    /// N from Slurm (array task, rank of srun), Open MPI or PMI. Where a run is one unit (minvel train), the first process does
+    /// it and the others wait for it.
+    #[arg(long, value_name = "K/N")]
+    pub shard: Option<Shard>,
     /// Seconds between checkpoints.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, hide = true)]
     save_every: f64,
@@ -87,6 +103,9 @@ pub struct How {
 #[derive(Serialize, Deserialize)]
 struct Request {
     version: String,
+    /// Git revision of the program that began the run, with `+` if files had changed; earlier runs do not record it.
+    #[serde(default)]
+    revision: String,
     name: String,
     quick: bool,
     /// How products are computed; earlier runs do not record it: f32.
@@ -117,7 +136,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     }
     // On a GPU one computes while another's kernels are compiled.
-    let most = if arguments.how.device == Device::Cpu { 1 } else { usize::MAX };
+    let most = if arguments.how.device == Devices::One(Device::Cpu) { 1 } else { usize::MAX };
     let at_once = arguments.jobs.map_or(most, NonZero::get);
     perform(&entries, &arguments.names.join("+"), &arguments.how, at_once, "reproduce")
 }
@@ -134,19 +153,28 @@ pub fn perform(
         // clap does not ask for what the names exclude
         return Err(Failure::Input(Error::config("--partial requires --resume DIR, the folder of an interrupted run")));
     }
+    shard::check_folder(how.shard, how.out.as_deref(), how.resume.as_deref()).map_err(Failure::Input)?;
     let stop = crate::stop::on_signal();
-    place::check_device(how.device).map_err(Failure::Input)?;
+    let devices = how.device.usable().map_err(Failure::Input)?;
     let (folder, request) = match &how.resume {
         Some(folder) => (folder.clone(), read_request(folder).map_err(Failure::Input)?),
         None => new_request(entries, name, how).map_err(Failure::Input)?,
     };
     let jobs = jobs(&folder, &request).map_err(Failure::Input)?;
-    if how.resume.is_none() {
-        place::claim(&folder, &request).map_err(Failure::Input)?;
+    jobs.iter().try_for_each(|job| job.prepared.experiment.ready()).map_err(Failure::Input)?;
+    match (&how.resume, how.shard) {
+        (None, Some(_)) => place::join(&folder, "run", &request).map_err(Failure::Input)?,
+        (None, None) => place::claim(&folder, &request).map_err(Failure::Input)?,
+        (Some(_), _) => {}
     }
     place::resumable(command, &folder);
     let at_once = at_once.min(jobs.len());
-    let reports = work(&jobs, how, at_once, &folder, command, &stop)?;
+    let reports = match (how.shard, &devices[..]) {
+        (None, &[device]) => work(&jobs, how, device, at_once, &folder, command, &stop)?,
+        (shard, devices) => {
+            shared::spread(&jobs, how, devices, shard.unwrap_or(Shard::ALONE), &folder, command, &stop)?
+        }
+    };
     let whole = conclude(&request, reports, &folder, at_once > 1).map_err(Failure::Work)?;
     crate::out::put(format_args!("{}", claims::table(&whole)));
     if whole.timings.len() > 1 && jobs.len() > 1 {
@@ -185,7 +213,8 @@ fn new_request(entries: &[&'static Entry], name: &str, arguments: &How) -> Resul
     }
     let (quick, version) = (arguments.quick, env!("CARGO_PKG_VERSION").to_string());
     let precision = Some(arguments.precision.to_string());
-    let request = Request { version, name: name.to_string(), quick, precision, experiments };
+    let revision = env!("MINVEL_REVISION").to_string();
+    let request = Request { version, revision, name: name.to_string(), quick, precision, experiments };
     let folder = arguments.out.clone().unwrap_or_else(|| place::free(&stem(&request)));
     Ok((folder, request))
 }
@@ -236,7 +265,7 @@ fn read_request(folder: &Path) -> Result<Request, Error> {
     Ok(request)
 }
 
-/// The experiments of a request, their settings checked; all that they need is there.
+/// The experiments of a request, their settings checked.
 fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
     let single = request.experiments.len() == 1;
     let precision = request.precision.as_deref().map_or(Ok(Precision::default()), str::parse);
@@ -248,14 +277,13 @@ fn jobs(folder: &Path, request: &Request) -> Result<Vec<Job>, Error> {
         let folder = if single { folder.to_path_buf() } else { folder.join(name) };
         Ok(Job { prepared: entry.prepare(config)?, folder, precision })
     };
-    let jobs: Vec<Job> = request.experiments.iter().map(job).collect::<Result<_, Error>>()?;
-    jobs.iter().try_for_each(|job| job.prepared.experiment.ready())?;
-    Ok(jobs)
+    request.experiments.iter().map(job).collect()
 }
 
 fn work(
     jobs: &[Job],
     arguments: &How,
+    device: Device,
     at_once: usize,
     folder: &Path,
     command: &str,
@@ -263,7 +291,8 @@ fn work(
 ) -> Result<Vec<Report>, Failure> {
     let failure = |error| match error {
         Error::Interrupted if arguments.partial => Failure::Work(Error::config(format!(
-            "not enough finished parts in {} for a report; resume without --partial",
+            "not enough finished parts in {} for a report; finish it with: minvel {command} --resume {}",
+            folder.display(),
             folder.display()
         ))),
         error => place::ended(error, command, folder),
@@ -272,7 +301,7 @@ fn work(
     let worker = || {
         let next = || queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next().filter(|_| !stop.asked());
         let perform = |job: &Job| {
-            let report = job.perform(arguments, stop, &screen);
+            let report = job.perform(arguments, device, stop, &screen);
             if report.is_err() {
                 stop.ask(); // the others too, at a safe place
             }
@@ -293,26 +322,84 @@ fn work(
     jobs.iter().map(report).collect()
 }
 
+/// What comes of one pass over the units of a job that others share.
+enum Pass {
+    Done(Box<Report>),
+    /// Units that others work on.
+    Elsewhere(Vec<(PathBuf, String)>),
+}
+
+/// The report of the finished units of a run that has none yet, or one of some units only; `None` if the folder is no run.
+pub fn merged(folder: &Path) -> Result<Option<Report>, Failure> {
+    let Ok(request) = read_request(folder) else { return Ok(None) };
+    let jobs = jobs(folder, &request).map_err(Failure::Input)?;
+    let how = How {
+        quick: request.quick,
+        seeds: None,
+        device: Devices::One(Device::Cpu),
+        precision: Precision::default(),
+        threads: 0,
+        out: None,
+        resume: Some(folder.to_path_buf()),
+        partial: true,
+        set: vec![],
+        config: None,
+        shard: None,
+        save_every: 0.0,
+    };
+    let command = if request.name.starts_with("train-") { request.name.replace('-', " ") } else { "reproduce".into() };
+    let reports = work(&jobs, &how, Device::Cpu, 1, folder, &command, &Stop::default())?;
+    conclude(&request, reports, folder, false).map(Some).map_err(Failure::Work)
+}
+
 impl Job {
     fn name(&self) -> &'static str {
         self.prepared.entry.name
     }
 
-    fn perform(&self, arguments: &How, stop: &Stop, screen: &Screen) -> Result<Report, Error> {
+    fn journal(&self) -> Result<Journal, Error> {
         let (name, settings) = (self.name(), self.prepared.config.text());
-        let purpose = format!("{name} {} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&settings));
-        let journal = Journal::open(&self.folder, &purpose)?;
-        let bars = screen.bars(name);
-        let mut runner = Runner::new(journal, &bars, stop.clone());
+        Journal::open(&self.folder, &format!("{name} {} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&settings)))
+    }
+
+    fn perform(&self, arguments: &How, device: Device, stop: &Stop, screen: &Screen) -> Result<Report, Error> {
+        let bars = screen.bars(self.name());
+        let pass = self.attempt(arguments, device, stop, &bars, None);
+        bars.finish();
+        match pass? {
+            Pass::Done(report) => Ok(*report),
+            Pass::Elsewhere(_) => Err(Error::Interrupted),
+        }
+    }
+
+    /// Does all units, or one pass over those that are shared.
+    fn attempt(
+        &self,
+        arguments: &How,
+        device: Device,
+        stop: &Stop,
+        bars: &Bars,
+        sharing: Option<Sharing>,
+    ) -> Result<Pass, Error> {
+        let mut runner = Runner::new(self.journal()?, bars, stop.clone());
+        runner.sharing = sharing;
         (runner.threads, runner.partial) = (arguments.threads, arguments.partial);
-        (runner.device, runner.precision) = (arguments.device, self.precision);
+        (runner.device, runner.precision) = (device, self.precision);
         runner.save_every = Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX);
         let versions = Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() };
         let report = self.prepared.perform(&mut runner, versions, env!("MINVEL_REVISION"));
-        bars.finish();
-        let report = report?;
-        report.write(&self.folder)?;
-        Ok(report)
+        match report {
+            Err(Error::Interrupted) if runner.sharing.is_some() && !stop.asked() => {
+                let folder = self.journal()?.units().to_path_buf();
+                let units = runner.missing().iter().map(|unit| (folder.clone(), unit.clone()));
+                Ok(Pass::Elsewhere(units.collect()))
+            }
+            report => {
+                let report = report?;
+                report.write(&self.folder)?;
+                Ok(Pass::Done(Box::new(report)))
+            }
+        }
     }
 }
 

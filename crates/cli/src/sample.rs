@@ -14,9 +14,9 @@ use std::path::PathBuf;
 
 /// Sample from a model: points from a fitted density, or images from a trained auto-encoder.
 ///
-/// From a density: a table of points in the units and layout of its data. Each row is the end of an independent
-/// Metropolis–Hastings chain: 20 exact samples of the kernels are proposed, and accepted or rejected for the correction.
-/// Without correction the samples are exact. An axis is given by its end in the upper half.
+/// From a density: a table of points in the units and layout of its data. Rows of the kernels are exact samples. Rows of a
+/// learnt energy are ends of independent Metropolis–Hastings chains: 20 samples of the kernels (or of a wide law) are
+/// proposed, and accepted or rejected for the energy. An axis is given by its end in the upper half.
 ///
 /// From an auto-encoder: images (mean pixels) for codes sampled from the prior, as PNG files. The default seed is that of the
 /// training, whose first 64 images are those of the figure in its report.
@@ -93,8 +93,8 @@ fn points(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
             say!("{all}");
         }
         false => {
-            let how = match model.share() {
-                0.0 => "independent draws of the kernels, exact".to_string(),
+            let how = match model.rows_of_draws(1) {
+                0 => "independent draws of the kernels, exact".to_string(),
                 _ => format!("acceptance {:.2}, {:.1} % of the chains moved", drawn.acceptance, 100.0 * drawn.moved),
             };
             target.say(&format!("{number} points; {how}"));

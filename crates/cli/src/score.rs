@@ -29,6 +29,7 @@ Examples:
   minvel score quakes places.csv --out scored.csv           all columns, log_density and energy
   minvel score quakes places.csv --level --out scored.csv   also highest-density levels
   minvel score quakes places.csv --outliers --out scored.csv   p-values, and flags
+  minvel score quakes places.csv --error --out scored.csv   how well each log density is known
   minvel score quakes orte.csv --columns Breite,Länge --out scored.csv    other column names
   minvel score quakes all.parquet --out scored.parquet --resume   continue after an interruption
   minvel score quakes all.parquet --out scored.parquet --device cuda   on a GPU
@@ -53,6 +54,10 @@ pub struct Arguments {
     /// flags. The file is read twice.
     #[arg(long)]
     outliers: bool,
+    /// Add the column `log_density_error`: the standard error of log_density by a bootstrap over the training rows, or over their groups, with
+    /// kernels reweighted and not fitted again; inf where there are no data. It takes 30 times as long as without.
+    #[arg(long)]
+    error: bool,
     /// Mean share of false ones among the rows flagged as outliers, at most.
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, requires = "outliers")]
     false_discovery: f64,
@@ -89,6 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         options: &arguments.source.options(),
         level: arguments.level,
         outliers: arguments.outliers.then_some(arguments.false_discovery),
+        error: arguments.error,
         out,
         resume: arguments.resumption.resume,
         save_every: arguments.resumption.save_every(),
@@ -117,9 +123,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         text += &format!("; levels from {} samples of the model", Levels::DRAWS);
     }
     if let Some(flagged) = flagged {
-        let (share, among) = (arguments.false_discovery, model.reference().map_or(0, |r| r.log_densities().len()));
+        let (share, among) = (arguments.false_discovery, model.reference().map_or(0.0, |r| r.count()));
         text += &format!(
-            "; {flagged} outliers, at most {share} of them false on average (p-values among {among} unseen rows)"
+            "; {flagged} outliers, at most {share} of them false on average (p-values among {among:.0} unseen rows or groups)"
         );
     }
     arguments.target.say(&text);

@@ -6,4 +6,5 @@ mod support;
 mod fit_resume;
 mod interrupt;
 mod resume;
+mod shard;
 mod streams;

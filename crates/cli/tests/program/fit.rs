@@ -316,20 +316,25 @@ fn a_training_that_diverges_is_a_warning() {
 }
 
 #[test]
-fn repeated_rows_are_counted_warned_of_and_dropped_if_asked() {
+fn repeated_rows_stay_together_and_are_warned_of_where_a_split_tears_them() {
     let folder = Folder::new("fit-repeats");
     let text = quakes(100, 3);
     let body: Vec<&str> = text.lines().skip(2).collect();
     folder.file("twice.csv", format!("place,latitude,longitude,depth\n{}\n{}\n", body.join("\n"), body.join("\n")));
     let fit = folder.json(&[&["fit", "twice.csv", "--out", "run"], &TINY[..]].concat());
     assert_eq!((fit["rows"].as_u64(), fit["distinct_rows"].as_u64()), (Some(200), Some(100)));
-    // The other copy of a test row is a training row for 8 of 10.
-    let leaked = fit["leaked_share"].as_f64().unwrap();
+    assert_eq!(fit["leaked_share"].as_f64(), Some(0.0));
+    let distinct = folder.json(&[&["fit", "twice.csv", "--distinct", "--out", "distinct"], &TINY[..]].concat());
+    assert_eq!((distinct["rows"].as_u64(), distinct["leaked_share"].as_f64()), (Some(100), Some(0.0)));
+    assert_eq!(fit["test_nll"], distinct["test_nll"], "every row twice is every row once");
+    // A given split: the other copy of a test row is a training row for 3 of 4.
+    let parts: Vec<&str> = (0..200).map(|i| ["train", "validation", "train", "test"][(i + i / 100) % 4]).collect();
+    let split = folder.file("parts.txt", parts.join("\n"));
+    let torn = folder.json(&[&["fit", "twice.csv", "--split", &split, "--out", "torn"], &TINY[..]].concat());
+    let leaked = torn["leaked_share"].as_f64().unwrap();
     assert!(leaked > 0.4, "{leaked}");
-    assert!(fit["warnings"].to_string().contains("repeat a training row"), "{}", fit["warnings"]);
-    assert!(std::fs::read_to_string(folder.path("run/report.html")).unwrap().contains("repeat a training row"));
-    let fit = folder.json(&[&["fit", "twice.csv", "--distinct", "--out", "distinct"], &TINY[..]].concat());
-    assert_eq!((fit["rows"].as_u64(), fit["leaked_share"].as_f64()), (Some(100), Some(0.0)));
+    assert!(torn["warnings"].to_string().contains("repeat a training row"), "{}", torn["warnings"]);
+    assert!(std::fs::read_to_string(folder.path("torn/report.html")).unwrap().contains("repeat a training row"));
 }
 
 /// Rows of numbers as a file without a header or with one.

@@ -13,5 +13,6 @@ mod fit_errors;
 mod limits;
 mod pictures;
 mod reproduce;
+mod rows;
 mod train;
 mod units;

@@ -120,7 +120,7 @@ fn columns_not_used_are_named_and_settings_are_explained() {
     assert!(file("run/model.safetensors") == file("again/model.safetensors"), "config.toml gives another model");
     assert_eq!(config, String::from_utf8(file("again/config.toml")).unwrap());
     let help = folder.good(&["fit", "--help"]);
-    assert!(help.contains("shrinkage = 0.05         # of the second moments"), "{help}");
+    assert!(help.contains("shrinkage = 0.003        # of the second moments"), "{help}");
     assert!(!folder.good(&["fit", "-h"]).contains("shrinkage"));
 }
 

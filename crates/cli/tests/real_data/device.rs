@@ -6,10 +6,13 @@ use minvel_testing::{Test, emulated_card, test};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub fn tests() -> [Test; 1] {
+pub fn tests() -> [Test; 2] {
     let cards = minvel::cards().unwrap_or_default();
-    let card = emulated_card(cards.first().is_some_and(|card| card.name == "emulated card"));
-    [test!(a_gpu_that_fails_half_way_is_told_and_the_run_goes_on_to_the_same_bits).needs(card)]
+    let card = || emulated_card(cards.first().is_some_and(|card| card.name == "emulated card"));
+    [
+        test!(a_gpu_that_fails_half_way_is_told_and_the_run_goes_on_to_the_same_bits).needs(card()),
+        test!(two_cards_share_the_units_and_find_what_one_finds).needs(card()),
+    ]
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -23,10 +26,12 @@ fn minvel(arguments: &[&str], fault: Option<(&str, &str)>) -> Output {
 }
 
 fn begin(out: &Path, fault: Option<(&str, &str)>) -> Output {
-    const SETTINGS: [&str; 10] = [
+    begin_on("cuda", out, fault)
+}
+
+fn begin_on(device: &str, out: &Path, fault: Option<(&str, &str)>) -> Output {
+    const SETTINGS: [&str; 8] = [
         "--quick",
-        "--device",
-        "cuda",
         "--seeds",
         "2",
         "--set",
@@ -35,7 +40,8 @@ fn begin(out: &Path, fault: Option<(&str, &str)>) -> Output {
         "step_sizes=[1e-3,1e-2,1e-1]",
         "--set=learning.iterations=60",
     ];
-    minvel(&[&["gaussian", "--out", out.to_str().expect("a plain name")][..], &SETTINGS].concat(), fault)
+    let asked = ["gaussian", "--out", out.to_str().expect("a plain name"), "--device", device];
+    minvel(&[&asked[..], &SETTINGS].concat(), fault)
 }
 
 /// Everything a reader sees but the times.
@@ -63,4 +69,18 @@ fn a_gpu_that_fails_half_way_is_told_and_the_run_goes_on_to_the_same_bits() {
         std::fs::remove_dir_all(out).expect("a temporary folder");
     }
     std::fs::remove_dir_all(whole).expect("a temporary folder");
+}
+
+fn two_cards_share_the_units_and_find_what_one_finds() {
+    let (one, two) = (folder("one"), folder("two"));
+    assert!(begin(&one, None).status.success());
+    let Output { status, stderr, .. } = begin_on("cuda:all", &two, Some(("EMULATOR_CARDS", "2")));
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    assert_eq!(rows(&two), rows(&one));
+    let text = std::fs::read_to_string(two.join("report.json")).unwrap();
+    assert!(
+        text.contains("cuda:0 (emulated card)") && text.contains("cuda:1 (emulated card)"),
+        "both cards have worked"
+    );
+    [one, two].iter().for_each(|out| std::fs::remove_dir_all(out).expect("a temporary folder"));
 }
