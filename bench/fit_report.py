@@ -10,14 +10,14 @@ COLOURS = {"minvel": "#c0392b", "kernel-density": "#2471a3", "gaussian-mixture":
            "fft-kde": "#b9770e"}
 QUIET_LOAD = 0.5  # before the first cell
 GOALS = {"steepest_slope": 1.15, "fit_seconds": {100_000: 30, 1_000_000: 300}, "rows_per_second": {"torus7": 20_000},
-         "rows_per_second_else": 200_000}
+         "rows_per_second_else": 200_000, "map_seconds": 1, "report_seconds": 3, "speedup_by_two": 1.8}
 
 ABOUT = """\
 minvel: the whole commands `minvel fit {options}` (with split, baselines, figures and report) and `minvel score` (with start,
 loading the model, reading and writing). Peers: reading, tuning by held-out rows and fitting, without start and imports; scores of rows in
 memory. minvel splits the rows into training, validation and test rows of its own (80, 10 and 10 %); the peers fit all of them. NLL: {test}
-further rows, with respect to the volume of the manifold; the excess over the truth is paired. Every row is one run; `> {limit}`: the
-cell (fit and score together) reached its limit of {limit} s, in brackets: not run, since fewer rows reached it.
+further rows, with respect to the volume of the manifold; the excess over the truth is paired. Every row is one run; `> N s`: the
+cell (fit and score together) reached its limit of {limit} s, or {peer_limit} s of a peer; in brackets: not run, since fewer rows reached it.
 
 How peers become densities on the manifold: KernelDensity (ball tree, rtol 1e-4, one process per thread to score) works on 3-vectors and on
 (cos, sin) of angles, where its Gaussians are exactly von Mises–Fisher and von Mises kernels, and gets their normalisers.
@@ -36,22 +36,23 @@ def number(value, form="{:.3g}"):
     return form.format(value).replace("-", "−")
 
 
-def timed(cell, key, limit, value=None):
+def timed(cell, key, limits, value=None):
     """A number of a cell, or what stands in its place."""
+    limit = limits[cell["contender"] != "minvel"]
     if key in cell:
         return number(value if value is not None else cell[key])
     return {"slow": f"> {limit} s", "skipped": f"(> {limit} s)", "failed": "failed"}.get(cell["status"], "–")
 
 
-def line(cell, limit):
-    rate = timed(cell, "score_rows_per_second", limit)
+def line(cell, limits):
+    rate = timed(cell, "score_rows_per_second", limits)
     per_cpu = number(cell["score_rows"] / cell["score_cpu_seconds"]) if "score_cpu_seconds" in cell else "–"
     memory = number(cell["peak_bytes"] / 1e6) if "peak_bytes" in cell else "–"
     nll = f"{cell['nll']:.4f} ± {cell['nll_error']:.4f}" if "nll" in cell else "–"
     excess = f"{cell['excess']:.4f} ± {cell['excess_error']:.4f}" if "excess" in cell else "–"
     note = cell.get("note", "").splitlines()[0] if cell.get("note") else ""
-    return (f"| {number(cell['rows'])} | {PEERS[cell['contender']]} | {timed(cell, 'fit_seconds', limit)} | "
-            f"{timed(cell, 'fit_cpu_seconds', limit)} | {rate} | {per_cpu} | {memory} | {nll} | {excess} | {note} |")
+    return (f"| {number(cell['rows'])} | {PEERS[cell['contender']]} | {timed(cell, 'fit_seconds', limits)} | "
+            f"{timed(cell, 'fit_cpu_seconds', limits)} | {rate} | {per_cpu} | {memory} | {nll} | {excess} | {note} |")
 
 
 # ---- slopes and goals -----------------------------------------------------------------------------------------------
@@ -86,7 +87,21 @@ def slopes(cells):
     return found
 
 
-def goals(cells):
+def matched(others, ours):
+    """Those that are not worse than we are by more than our ±, that of the excess, which is paired on the same test rows."""
+    return [o for o in others if "excess" in o and o["excess"] <= ours["excess"] + ours["excess_error"]]
+
+
+def faster(sentence, rate, others):
+    """Whether we score faster than all of these, and how many times as fast as the fastest."""
+    if not others:
+        return f"{sentence}: there is none", True
+    best = max(others, key=lambda o: o["score_rows_per_second"])
+    times = rate / best["score_rows_per_second"]
+    return f"{sentence}: {times:.2g} times {PEERS[best['contender']]}", times > 1
+
+
+def goals(cells, threads):
     """(sentence, met) for what was measured."""
     found = []
     for law in present(cells, "law"):
@@ -98,14 +113,22 @@ def goals(cells):
                 found.append((f"{at}: fit and score within the limit", False))
                 continue
             found.append((f"{at}: scores at least {number(wanted)} rows a second: {number(rate)}", rate >= wanted))
-            others = [(o["score_rows_per_second"], o["contender"]) for o in cells if (o["law"], o["rows"]) == (law, c["rows"])
-                      and o["contender"] != "minvel" and "score_rows_per_second" in o]
+            others = [o for o in cells if (o["law"], o["rows"]) == (law, c["rows"]) and o["contender"] != "minvel"
+                      and "score_rows_per_second" in o]
             if others:
-                best, name = max(others)
-                found.append((f"{at}: scores faster than every peer: {rate / best:.2g} times {PEERS[name]}", rate > best))
+                alike = f"{at}: scores faster than every peer whose NLL is at most {c['excess_error']:.4f} worse"
+                found += [faster(f"{at}: scores faster than every peer", rate, others), faster(alike, rate, matched(others, c))]
             if c["rows"] in GOALS["fit_seconds"]:
                 most, took = GOALS["fit_seconds"][c["rows"]], c["fit_seconds"]
                 found.append((f"{at}: fit in at most {most} s: {took:.0f} s", took <= most))
+            for key, what in (("map_seconds", "a map"), ("report_seconds", "figures and report")):
+                if key in c:
+                    found.append((f"{at}: {what} in under {GOALS[key]} s: {c[key]:.2f} s", c[key] < GOALS[key]))
+            for what in ("fit", "score"):
+                if (alone := c.get(f"{what}_seconds_of_one_thread")) and threads == 2:
+                    gain = alone / c[f"{what}_seconds"]
+                    found.append((f"{at}: {what} with two threads at least {GOALS['speedup_by_two']} times as fast as with one: {gain:.2f}",
+                                  gain >= GOALS["speedup_by_two"]))
         steep, excess = slope(series(ours, law, "minvel", "fit_seconds")), series(ours, law, "minvel", "excess")
         if steep is not None:
             found.append((f"{NAMES[law]}: slope of fit at most {GOALS['steepest_slope']}: {steep:.2f}", steep <= GOALS["steepest_slope"]))
@@ -126,26 +149,27 @@ def busy(facts):
 
 
 def markdown(report, name):
-    facts, cells, limit = report["machine"], report["cells"], report["limit"]
+    facts, cells, limits = report["machine"], report["cells"], (report["limit"], report["peer_limit"])
     versions = ", ".join(f"{k} {v}" for k, v in report["versions"].items() if k != "minvel_sha256")
     load = f"; load before: {facts['load_before'][0]}" if facts["load_before"] else ""
     text = [f"# Densities of known laws, {facts['date']}", "",
-            f"`{report['command']}` at commit {report['commit']}: {facts['cpu']}, {facts['threads']} threads for everybody; "
+            f"`{report['command']}` with the program of commit {report['commit']}: {facts['cpu']}, {facts['threads']} threads for everybody; "
             f"{versions}{load}. All numbers: [{name}.json]({name}.json).", "",
-            *busy(facts), ABOUT.format(options=" ".join(report["fit_options"] or []), test=number(report["test_rows"]), limit=limit), "",
+            *busy(facts), ABOUT.format(options=" ".join(report["fit_options"] or []), test=number(report["test_rows"]),
+                                                limit=limits[0], peer_limit=limits[1]), "",
             f"![Seconds to fit]({name}.svg)"]
     for law in present(cells, "law"):
         here = [c for c in cells if c["law"] == law]
         truth = next((c["truth_nll"] for c in here if "truth_nll" in c), None)
         text += ["", f"## {NAMES[law]}: NLL of the truth {number(truth, '{:.4f}')}", "",
                  "| rows | contender | fit s | CPU s | rows scored per s | per CPU s | peak MB | NLL | excess | model |",
-                 "|---:|---|---:|---:|---:|---:|---:|---:|---:|---|"] + [line(c, limit) for c in here]
+                 "|---:|---|---:|---:|---:|---:|---:|---:|---:|---|"] + [line(c, limits) for c in here]
     if found := slopes(cells):
         text += ["", "## Slopes of log seconds against log rows", "", "| law | contender | rows | fit | score, per row |",
                  "|---|---|---|---:|---:|"]
         text += [f"| {NAMES[s['law']]} | {PEERS[s['contender']]} | {number(s['from'])} to {number(s['to'])} | {s['fit']:.2f} | "
                  f"{number(s['score_per_row'], '{:.2f}')} |" for s in found]
-    if reached := goals(cells):
+    if reached := goals(cells, facts["threads"]):
         text += ["", "## Goals", "", "| goal: measured | |", "|---|---|"]
         text += [f"| {sentence} | {'met' if met else 'missed'} |" for sentence, met in reached]
     return "\n".join(text) + "\n"
@@ -195,7 +219,7 @@ def svg(report):
 def write(report, base):
     """BASE.json, BASE.md and BASE.svg."""
     whole = report | {"slopes": slopes(report["cells"]),
-                      "goals": [{"goal": sentence, "met": met} for sentence, met in goals(report["cells"])]}
+                      "goals": [{"goal": sentence, "met": met} for sentence, met in goals(report["cells"], report["machine"]["threads"])]}
     for ending, text in (("json", json.dumps(whole, indent=1) + "\n"), ("md", markdown(report, base.name)), ("svg", svg(report))):
         if text:
             base.with_name(f"{base.name}.{ending}").write_text(text)

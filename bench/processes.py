@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from environment import cores, tail
+from environment import tail
 
 POLL_SECONDS = 0.1
 
@@ -47,17 +47,24 @@ def highest(pid):
         return 0
 
 
-def measured(command, limit, threads):
-    """Run a command; wall and CPU seconds, peak of memory and printed lines."""
+def lanes(threads, at_once):
+    """Sets of cores, one for each of the commands that run at once; None where the system cannot tie a process to its cores."""
+    if not hasattr(os, "sched_setaffinity"):
+        return [None] * at_once
+    own = sorted(os.sched_getaffinity(0))
+    return [own[k * threads:(k + 1) * threads] for k in range(at_once)]
+
+
+def measured(command, limit, lane, threads):
+    """Run a command on the cores of a lane; wall and CPU seconds, peak of memory and printed lines."""
     environment = os.environ | {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS", "MKL", "RAYON")}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    pin = None
-    if threads < cores() and hasattr(os, "sched_setaffinity"):
-        pin = lambda: os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    if lane:
+        os.sched_setaffinity(0, lane)  # of this thread, and so of the process that it starts
     peak, started = 0, time.perf_counter()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
-                                   env=environment, preexec_fn=pin, start_new_session=True)
+                                   env=environment, start_new_session=True)
         too_slow, ended = False, 0
         try:
             while not ended:
