@@ -3,10 +3,10 @@
 use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
+use crate::threads::Threads;
 use clap::Args;
 use minvel::Error;
 use minvel::fit::{Comparison, Model};
-use minvel::train::Context;
 use minvel_lab::catalogue::locate;
 use minvel_lab::fitting::RunFolder;
 use minvel_lab::table::{Coordinates, Dataset};
@@ -33,6 +33,8 @@ pub struct Arguments {
     data: String,
     #[command(flatten)]
     source: Source,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -43,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (models, data) = read(arguments).map_err(Failure::Input)?;
     data.guesses.iter().for_each(|doubt| note!("warning: {doubt}"));
     let bars = Bars::new("compare");
-    let context = Context::watched(&bars, crate::stop::on_signal());
+    let context = arguments.threads.context(&bars);
     let both = || Comparison::of([&models[0], &models[1]], &data.points, &context);
     let comparison = context.stage("scoring", 2 * data.rows(), "rows", both).map_err(Failure::of_work)?;
     bars.finish();

@@ -3,9 +3,9 @@
 use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
+use crate::threads::Threads;
 use clap::Args;
 use minvel::fit::{Comparison, Model};
-use minvel::train::Context;
 use minvel::{Error, file};
 use minvel_lab::catalogue::locate;
 use minvel_lab::fitting::RunFolder;
@@ -48,6 +48,8 @@ pub struct Arguments {
     /// Random seed of the samples.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -68,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let data = arguments.rows.as_ref().map(read).transpose().map_err(Failure::Input)?;
     data.iter().flat_map(|data| &data.guesses).for_each(|doubt| note!("warning: {doubt}"));
     let bars = Bars::of_stages("compress");
-    let context = Context::watched(&bars, crate::stop::on_signal());
+    let context = arguments.threads.context(&bars);
     let work = || {
         let compressed = model.compressed(arguments.centres, arguments.seed, &context)?;
         let fresh = model.sample(MEASURED, arguments.seed.wrapping_add(1), &context)?.points;

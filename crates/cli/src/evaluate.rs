@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::progress::Bars;
 use crate::source::Source;
+use crate::threads::Threads;
 use clap::Args;
 use minvel::density::Goodness;
 use minvel::fit::{Coverage, Evaluation, Fitness, LEAST_TESTED, Model};
@@ -47,6 +48,8 @@ pub struct Arguments {
     /// Output folder of a map of the misfit: where there are more rows than the model says, and fewer (S2, T2 and R2).
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -55,7 +58,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (begun, bars) = (Instant::now(), Bars::new("evaluate"));
-    let context = Context::watched(&bars, crate::stop::on_signal());
+    let context = arguments.threads.context(&bars);
     let folder = RunFolder(arguments.folder.clone());
     let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
     let input = locate(&arguments.data).map_err(Failure::Input)?;

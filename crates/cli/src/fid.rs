@@ -1,6 +1,7 @@
 //! `minvel fid`: how far apart two sets of images are.
 
 use crate::progress::Bars;
+use crate::threads::Threads;
 use crate::{Failure, place};
 use clap::{Args, ValueEnum};
 use minvel::estimate::format;
@@ -49,9 +50,8 @@ pub struct Arguments {
     /// Device: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     device: Device,
-    /// Number of threads [default: all cores].
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    #[command(flatten)]
+    threads: Threads,
     /// Random seed for networks that binarise the images.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -219,7 +219,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let weights = images.then(|| Weights::of(arguments)).transpose().map_err(Failure::Input)?;
     let bars = Bars::new("fid");
     let mut context = Context::watched(&bars, stop);
-    (context.threads, context.device) = (arguments.threads, arguments.device);
+    (context.threads, context.device) = (arguments.threads.number, arguments.device);
     let work = Work { arguments, weights: weights.as_ref(), context: &context, bars: &bars };
     let measured = names.zip(sources).enumerate().map(|(i, (name, source))| work.measure(name, source, i as u32));
     let measured = measured.collect::<Result<Vec<Measured>, Failure>>();

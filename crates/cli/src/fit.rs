@@ -3,6 +3,7 @@
 use crate::progress::Bars;
 use crate::shard::{self, Shard, Wait};
 use crate::source::Source;
+use crate::threads::Threads;
 use crate::{Failure, place};
 use clap::Args;
 use minvel::estimate::format;
@@ -104,9 +105,8 @@ pub struct Arguments {
     /// Device for training and for sums over kernels: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     device: Device,
-    /// Number of threads [default: all cores]; does not affect the results.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -283,7 +283,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         config: &config,
         observer: &bars,
         stop,
-        threads: arguments.threads,
+        threads: arguments.threads.number,
         device: arguments.device,
         save_every: Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX),
         versions: Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() },

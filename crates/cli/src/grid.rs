@@ -3,8 +3,8 @@
 use crate::Failure;
 use crate::progress::Bars;
 use crate::target::Target;
+use crate::threads::Threads;
 use clap::Args;
-use minvel::train::Context;
 use minvel_lab::fitting::{DensityGrid, RunFolder};
 use minvel_lab::table::encode_table;
 use std::path::PathBuf;
@@ -30,6 +30,8 @@ pub struct Arguments {
     size: Option<u32>,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -44,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (model, coordinates) = RunFolder(arguments.folder.clone()).read_model().map_err(Failure::Input)?;
     let size = arguments.size.map(|size| size as usize);
     let bars = Bars::new("grid");
-    let context = Context::watched(&bars, crate::stop::on_signal());
+    let context = arguments.threads.context(&bars);
     let grid = DensityGrid::of(&model, &coordinates, size, &context).map_err(Failure::of_input)?;
     bars.finish();
     arguments.target.put(&encode_table(&arguments.target.out, &grid.columns).map_err(Failure::Work)?)?;

@@ -32,6 +32,7 @@ mod shard;
 mod source;
 mod stop;
 mod target;
+mod threads;
 mod train;
 
 use clap::{Parser, Subcommand};

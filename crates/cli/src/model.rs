@@ -1,5 +1,6 @@
 //! Which model a command is to use, and where.
 
+use crate::threads::Threads;
 use crate::{Failure, place};
 use clap::Args;
 use minvel::autoencoder::Codec;
@@ -23,9 +24,8 @@ pub struct Place {
     /// Device: auto (a GPU if available), cpu, cuda or cuda:N [default: auto].
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
-    /// Number of threads [default: all cores]; does not affect the results.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    #[command(flatten)]
+    pub threads: Threads,
 }
 
 impl Place {
@@ -42,7 +42,7 @@ impl Place {
     /// Where programs run.
     pub fn context(&self) -> Context<'static> {
         let mut context = Context::bare();
-        (context.threads, context.device) = (self.threads, self.device());
+        (context.threads, context.device) = (self.threads.number, self.device());
         context
     }
 

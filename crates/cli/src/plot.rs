@@ -2,8 +2,8 @@
 
 use crate::Failure;
 use crate::progress::Bars;
+use crate::threads::Threads;
 use clap::{Args, ValueEnum};
-use minvel::train::Context;
 use minvel::{Error, file};
 use minvel_lab::fitting::{RunFolder, density_figures, look};
 use minvel_lab::plot::density::Points;
@@ -41,6 +41,8 @@ pub struct Arguments {
     /// Title of the figures [default: the file name of the data].
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -101,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     look.title = arguments.title.clone().unwrap_or(look.title);
     let bars = Bars::new("plot");
-    let context = Context::watched(&bars, crate::stop::on_signal());
+    let context = arguments.threads.context(&bars);
     let figures = density_figures(&model, &model.centres(), &look, &context).map_err(Failure::of_work)?;
     arguments.check(&figures).map_err(Failure::Input)?;
     let out = arguments.out.clone().unwrap_or(arguments.folder.clone());

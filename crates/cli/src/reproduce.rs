@@ -5,6 +5,7 @@ mod shared;
 use crate::cards::Devices;
 use crate::progress::{Bars, Screen};
 use crate::shard::{self, Shard};
+use crate::threads::Threads;
 use crate::{Failure, claims, place};
 use clap::Args;
 use minvel::estimate::format;
@@ -66,9 +67,8 @@ pub struct How {
     /// Precision of matrix products on a GPU: f32, or tf32 (faster, 11 significant bits).
     #[arg(long, value_name = "PRECISION", default_value = "f32")]
     precision: Precision,
-    /// Number of threads [default: all cores]; does not affect the results.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    #[command(flatten)]
+    threads: Threads,
     /// Output folder, new or empty [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -338,7 +338,7 @@ pub fn merged(folder: &Path) -> Result<Option<Report>, Failure> {
         seeds: None,
         device: Devices::One(Device::Cpu),
         precision: Precision::default(),
-        threads: 0,
+        threads: Threads { number: 0 },
         out: None,
         resume: Some(folder.to_path_buf()),
         partial: true,
@@ -383,7 +383,7 @@ impl Job {
     ) -> Result<Pass, Error> {
         let mut runner = Runner::new(self.journal()?, bars, stop.clone());
         runner.sharing = sharing;
-        (runner.threads, runner.partial) = (arguments.threads, arguments.partial);
+        (runner.threads, runner.partial) = (arguments.threads.number, arguments.partial);
         (runner.device, runner.precision) = (device, self.precision);
         runner.save_every = Duration::try_from_secs_f64(arguments.save_every).unwrap_or(Duration::MAX);
         let versions = Versions { rustc: env!("MINVEL_RUSTC").to_string(), ..Versions::default() };

@@ -6,7 +6,6 @@ use crate::progress::Bars;
 use crate::target::{Resumption, Target};
 use clap::Args;
 use minvel::Error;
-use minvel::train::Context;
 use minvel_lab::catalogue::sha256;
 use minvel_lab::fitting::RunFolder;
 use minvel_lab::stream::Drawing;
@@ -70,7 +69,7 @@ fn points(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
     target.check(arguments.json).map_err(Failure::Input)?;
     let (model, coordinates) = folder.read_model().map_err(Failure::Input)?;
     let bars = Bars::new("sample");
-    let context = Context::watched(&bars, crate::stop::on_signal());
+    let context = arguments.place.threads.context(&bars);
     let number = arguments.number.unwrap_or(1000);
     let drawing = Drawing {
         model: &model,

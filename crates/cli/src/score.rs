@@ -3,10 +3,10 @@
 use crate::progress::Bars;
 use crate::source::Source;
 use crate::target::{Resumption, Target};
+use crate::threads::Threads;
 use crate::{Failure, place};
 use clap::Args;
 use minvel::fit::Levels;
-use minvel::train::Context;
 use minvel::{Device, Error};
 use minvel_lab::catalogue::{locate, sha256};
 use minvel_lab::fitting::RunFolder;
@@ -67,6 +67,8 @@ pub struct Arguments {
     device: Option<Device>,
     #[command(flatten)]
     resumption: Resumption,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -75,7 +77,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bars = Bars::new("score");
-    let mut context = Context::watched(&bars, crate::stop::on_signal());
+    let mut context = arguments.threads.context(&bars);
     context.device = arguments.device.unwrap_or(context.device);
     place::check_device(context.device).map_err(Failure::Input)?;
     let out = &arguments.target.out;

@@ -10,6 +10,9 @@ use std::ops::Range;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
+/// Rows of a block: more than of a file, as they are in memory already, and the more there are, the nearer are those of a tile.
+const TOGETHER: usize = 4 * ROWS;
+
 /// What tables of Python are called in messages.
 const NAME: &str = "X";
 
@@ -67,8 +70,8 @@ impl Views<'_> {
     ) -> Result<Vec<String>, Error> {
         let mut form = PointForm::of(self.block(0..0), coordinates, Missing::Refused)?;
         let read = |sender: SyncSender<Result<PointBlock, Error>>| {
-            for first in (0..self.rows()).step_by(ROWS) {
-                let block = form.read(self.block(first..self.rows().min(first + ROWS)));
+            for first in (0..self.rows()).step_by(TOGETHER) {
+                let block = form.read(self.block(first..self.rows().min(first + TOGETHER)));
                 let last = block.is_err();
                 // nobody listens any more after an error of theirs, or Ctrl-C
                 if sender.send(block).is_err() || last {

@@ -1,6 +1,7 @@
 //! `minvel train lenet`: the network whose features FID compares on MNIST.
 
 use crate::progress::Bars;
+use crate::threads::Threads;
 use crate::{Failure, place};
 use clap::Args;
 use minvel::estimate::format;
@@ -32,9 +33,8 @@ pub struct Arguments {
     /// Device: auto (a GPU if available), cpu, cuda or cuda:N; see `minvel devices`.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     device: Device,
-    /// Number of threads [default: all cores]; does not affect the results.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bars = Bars::new("LeNet on MNIST");
     let purpose = format!("{schooling:?} on {}", train.images.sha256);
     let mut context = Context::new(&bars, stop, &place, &purpose);
-    (context.threads, context.device) = (arguments.threads, arguments.device);
+    (context.threads, context.device) = (arguments.threads.number, arguments.device);
     let outcome = Lenet::train(&train, &test, &schooling, &context);
     bars.finish();
     let network = outcome.map_err(|error| match error {

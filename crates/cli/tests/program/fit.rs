@@ -72,6 +72,34 @@ fn a_file_of_quakes_becomes_a_density_a_score_a_sample_a_map_and_a_report() {
     sample(&folder);
     evaluate(&folder);
     look(&folder);
+    threads(&folder);
+}
+
+/// Every command takes a number of threads, and writes or says the same with any.
+fn threads(folder: &Folder) {
+    let commands: [(&str, &[&str]); 5] = [
+        ("scored.csv", &["score", "run", "quakes.csv", "--out"]),
+        ("drawn.csv", &["sample", "run", "-n", "50", "--out"]),
+        ("grid.csv", &["grid", "run", "--size", "20", "--out"]),
+        ("small/model.safetensors", &["compress", "run", "--centres", "30", "--out"]),
+        ("figures/density.svg", &["plot", "run", "--out"]),
+    ];
+    for (file, command) in commands {
+        let written = ["1", "3"].map(|threads| {
+            let place = format!("by-{threads}-{file}");
+            folder.good(&[command, &[place.split('/').next().unwrap(), "--threads", threads]].concat());
+            std::fs::read(folder.path(&place)).unwrap_or_else(|e| panic!("{place}: {e}"))
+        });
+        assert!(!written[0].is_empty() && written[0] == written[1], "{command:?}");
+    }
+    for command in [vec!["evaluate", "run", "fresh.csv"], vec!["compare", "run", "run", "fresh.csv"]] {
+        let said = ["1", "3"].map(|threads| {
+            let mut value = folder.json(&[command.as_slice(), &["--threads", threads]].concat());
+            value.as_object_mut().expect("an object").remove("seconds");
+            value
+        });
+        assert_eq!(said[0], said[1], "{command:?}");
+    }
 }
 
 fn score(folder: &Folder) {
