@@ -8,7 +8,7 @@ use minvel::train::Context;
 #[derive(Args, Clone, Copy)]
 pub struct Threads {
     /// Number of threads [default: all cores]; does not affect the results.
-    #[arg(long = "threads", value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(id = "threads", long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub number: usize,
 }
 
