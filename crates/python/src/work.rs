@@ -107,6 +107,9 @@ pub fn perform<T: Send>(
             }
         }
         let outcome = py.detach(|| worker.join());
+        if broken.is_none() && matches!(outcome, Ok(Ok(_))) {
+            broken = tell(watch, &watcher, &mut told).err(); // how it ended, however soon
+        }
         match (broken, outcome) {
             (Some(why), _) => Err(why),
             (None, Ok(outcome)) => outcome.map_err(raised),

@@ -25,7 +25,7 @@ const SOME: usize = 5000;
 /// Points that judge it.
 const JUDGES: usize = 2000;
 /// Points that kernels stand on while κ is looked for, at most, in more than three dimensions.
-const STANDING: usize = 40_000;
+const STANDING: usize = 20_000;
 
 impl OneWidth {
     /// Wrapped normal kernels about at least two different points, on any manifold.

@@ -9,7 +9,7 @@
 //! **Checked by** tests/densities/rows.rs.
 
 use super::settings::FitSettings;
-use crate::density::{LocalSettings, Sample, nearest};
+use crate::density::{FEW_DIMENSIONS, LocalSettings, Sample, nearest};
 use crate::train::Context;
 use crate::{Error, Manifold};
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ const EXPECTED: f64 = 0.05;
 const LARGE: f64 = 0.2;
 /// Rows and draws that are looked at, at most.
 const LOOKED_AT: usize = 1000;
-/// Rows that the smooth kernels stand on, at most.
-const STANDING: usize = 20_000;
+/// Rows that the smooth kernels stand on, at most: in few dimensions, and beyond, where neighbours are found slowly.
+const STANDING: [usize; 2] = [20_000, 10_000];
 /// Fewer training rows say nothing.
 const LEAST: usize = 50;
 /// The stream of the draws.
@@ -66,7 +66,8 @@ impl Leak {
         }
         context.stage("nearest training rows", 0, "rows", || {
             let every = |count: usize, most: usize| (0..count).step_by(count.div_ceil(most)).collect::<Vec<usize>>();
-            let some = train.select(&every(rows, STANDING), m);
+            let standing = STANDING[usize::from(manifold.dim() > FEW_DIMENSIONS)];
+            let some = train.select(&every(rows, standing), m);
             let neighbours = (some.rows(m) as f64).sqrt() / manifold.dim() as f64;
             let smooth = LocalSettings {
                 neighbours: vec![neighbours.max(12.0)],
