@@ -12,9 +12,10 @@ pub use drawing::{Drawing, Drew};
 pub use judging::{Distinct, Judged, Judging};
 pub use scoring::{Scored, Scoring};
 
-use crate::table::{Blocks, CellKind, Extent, Input, Position, Table, TableOptions};
+use crate::table::{Blocks, CellKind, Extent, Input, Position, ROWS, Table, TableOptions};
 use minvel::Error;
 use minvel::estimate::format;
+use minvel::fit::Model;
 use minvel::train::Context;
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -64,6 +65,12 @@ fn pipeline<A: Send, B: Send>(
         let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         written.and(worked)
     })
+}
+
+/// Rows of a block that a model scores: more where it has many centres, so that points of a tile lie as near to each other as centres of
+/// a block do, and fewer kernels are looked at in vain.
+pub fn rows_for(model: &Model) -> usize {
+    (model.kernels().centres() / 4).next_power_of_two().clamp(ROWS, 4 * ROWS)
 }
 
 /// What the cells of each column are: of text by looking at all of them, or at the first block where they pass only once.

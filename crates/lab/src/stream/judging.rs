@@ -1,6 +1,6 @@
 //! How good a model is on the rows of a file.
 
-use super::{Broken, Pace, pipeline};
+use super::{Broken, Pace, pipeline, rows_for};
 use crate::table::{Coordinates, Fingerprint, Input, Missing, PointBlocks, Seen, TableOptions};
 use minvel::density::Witness;
 use minvel::fit::{Evaluation, Model, RunningEvaluation, RunningSums};
@@ -71,6 +71,7 @@ impl Judging<'_> {
         let purpose = self.input.fingerprint().map_err(Broken::Input)?.map(|data| self.purpose(&data));
         let mut points = PointBlocks::open(self.input, self.coordinates, self.options, Missing::Refused)
             .map_err(Broken::Input)?
+            .of_rows(rows_for(self.model))
             .points_only();
         let mut state = self.kept(purpose.as_ref()).map_err(Broken::Input)?;
         match &state {

@@ -1,6 +1,6 @@
 //! Scores of the rows of a file.
 
-use super::{Broken, Pace, kinds, pipeline};
+use super::{Broken, Pace, kinds, pipeline, rows_for};
 use crate::table::{
     CellKind, Column, Coordinates, Fingerprint, Input, Missing, Output, PointBlocks, Seen, TableOptions, appended_names,
 };
@@ -81,7 +81,7 @@ impl Scoring<'_> {
         let reference = self.reference().map_err(Broken::Input)?;
         let fingerprint = self.input.fingerprint().map_err(Broken::Input)?;
         let open = || PointBlocks::open(self.input, self.coordinates, self.options, Missing::Skipped);
-        let mut points = open().map_err(Broken::Input)?;
+        let mut points = open().map_err(Broken::Input)?.of_rows(rows_for(self.model));
         points.blocks.keep_records();
         let (mut output, mut state) = self.output(fingerprint, &mut points, context)?;
         let resumed = state.seen.position.rows;
@@ -161,6 +161,7 @@ impl Scoring<'_> {
     fn flagged_below(&self, reference: &Reference, level: f64, context: &Context) -> Result<usize, Broken> {
         let mut points = PointBlocks::open(self.input, self.coordinates, self.options, Missing::Skipped)
             .map_err(Broken::Input)?
+            .of_rows(rows_for(self.model))
             .points_only();
         let (extent, mut counts) = (points.blocks.extent(), reference.counts());
         let outcome = context.stage("p-values", Pace::total(extent), "rows", || {

@@ -2,8 +2,8 @@
 //!
 //! The format is told by the first bytes, not by the name: Parquet, NPY, NPZ, gzip of text or NPY, else text.
 //!
-//! **Conventions.** A block has [`ROWS`] rows, or fewer where they are wide; where it ends depends on the file alone, so that
-//! work that is resumed between two blocks meets the same blocks. Text, Parquet and NPY are read as they are needed; NPZ,
+//! **Conventions.** A block has [`ROWS`] rows, or as many as asked for, and fewer where they are wide; where it ends depends on the file and
+//! that number alone, so that work that is resumed between two blocks meets the same blocks. Text, Parquet and NPY are read as they are needed; NPZ,
 //! and NPY in Fortran order inside gzip or a pipe, are held as a whole, since their rows lie all over the file. The
 //! limits of [`minvel::limits`] hold for a block, and for the whole of what is held.
 //! **Checked by** tests/lab/data_blocks.rs.

@@ -147,6 +147,11 @@ impl PointBlocks {
         &self.form.seen
     }
 
+    /// The same in blocks of at most so many rows.
+    pub fn of_rows(self, rows: usize) -> Self {
+        PointBlocks { blocks: self.blocks.of_rows(rows), ..self }
+    }
+
     /// Reads only the columns of points.
     pub fn points_only(mut self) -> Self {
         self.blocks.keep(&self.form.chosen);
