@@ -19,7 +19,6 @@ enum Flaw {
 
 /// Records that are not as they should be, with the reason. One that is mended must be taken off this list.
 const KNOWN: &[(&str, Flaw, &str)] = &[
-    ("benchmarks/2026-11-17-fit.json", Flaw::Unknown, LOST),
     ("results/cifar", Flaw::Unnamed, "only the distances came back from the machine, not report.json"),
     ("results/digits/vae", Flaw::Unclean, "trained in four calls, by builds with uncommitted changes"),
     ("results/digits/wae", Flaw::Unknown, LOST),
