@@ -31,6 +31,8 @@ pub const ENTRY: Entry = Entry {
 
 /// What is claimed of |∫p − 1|.
 const WHOLE: f64 = 1e-4;
+/// Draws of a model that tell where it is high, for cells.
+const DRAWS: usize = 20_000;
 
 /// The survey: its settings, the manifolds with their names, and how laws on them are fitted.
 struct Integrals {
@@ -127,7 +129,10 @@ impl Integrals {
                 let sum = |logs: &Vec<f64>| grid.weights.iter().zip(logs).map(|(w, l)| w * l.exp()).sum();
                 logs(&grid.points)?.iter().map(sum).collect()
             }
-            _ => plane::integrals(manifold, &centres, &logs, context)?,
+            _ => {
+                let draws = model.sample(DRAWS, model.settings().seed, context)?.points;
+                plane::integrals(manifold, &centres, &draws, &logs, context)?
+            }
         };
         Ok(Whole {
             excess: integrals[0] - 1.0,

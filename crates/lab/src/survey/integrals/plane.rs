@@ -3,8 +3,9 @@
 //! **Statement.** A chart (u, v) with area element A(u): Cartesian coordinates of R², geodesic polar ones of S² and H². A cell has
 //! 6 × 6 nodes of Gauss and Legendre; where it and its four quarters differ by more than the tolerance, the quarters take its place.
 //! **Conventions.** No cell is trusted before it has met the points: cells at a centre are first halved until they are smaller
-//! than half the distance to the nearest other centre, and than half a distance that one in twenty centres has to its nearest, which
-//! is as narrow as kernels are: so that no kernel lies between nodes, not even one far from all others.
+//! than half the distance to the nearest other centre, and than half a distance that one in twenty centres has to its nearest. Kernels
+//! may be thinner: witnesses, centres and draws of the density, tell; a cell is halved as long as a function is more than twice as
+//! high at a witness inside as at all nodes of its quarters.
 //! Spaces without end are cut off far beyond the points. **Error.** At most the tolerance for each cell, which is the error of the
 //! coarser of two rules. Nothing is shared with the quadrature of fits, which works kernel by kernel.
 //! **Checked by** the kernels, whose integrals are known.
@@ -30,6 +31,9 @@ const LAST_RADIUS: f64 = 30.0;
 /// How far beyond the points spaces without end are cut off: in units of the farthest point, or of length.
 const BEYOND: f64 = 10.0;
 
+/// How much higher, in nats, a function may be at a witness than at the nodes about it.
+const SEEN: f64 = std::f64::consts::LN_2;
+
 /// log densities of points, a list for each function.
 pub(super) type Functions<'a> = &'a dyn Fn(&[f64]) -> Result<Vec<Vec<f64>>, Error>;
 
@@ -49,33 +53,49 @@ struct Chart {
     farthest: f64,
 }
 
-/// ∫ e^log of each function over a manifold with these points, row-major.
+/// What a rule says of a function on a cell: the sum, and the highest log at a node.
+#[derive(Clone, Copy)]
+struct Told {
+    sum: f64,
+    top: f64,
+}
+
+/// ∫ e^log of each function over a manifold with these centres and draws, row-major.
 pub(super) fn integrals(
     manifold: &dyn Manifold,
-    points: &[f64],
+    centres: &[f64],
+    draws: &[f64],
     logs: Functions,
     context: &Context,
 ) -> Result<Vec<f64>, Error> {
-    let chart = Chart::of(manifold, points);
-    let mut pending = chart.mesh(points);
-    let mut sums = chart.all_sums(&pending, logs, context)?;
-    let mut totals = vec![0.0; sums[0].len()];
+    let chart = Chart::of(manifold, centres);
+    let witnesses = [centres, draws].concat();
+    let heights = logs(&witnesses)?;
+    let places: Vec<[f64; 2]> = witnesses.chunks(manifold.ambient()).map(|x| chart.place(x)).collect();
+    let (mut pending, mut within): (Vec<Cell>, Vec<Vec<usize>>) = chart.mesh(centres, &places).into_iter().unzip();
+    let mut told = chart.all_told(&pending, logs, context)?;
+    let mut totals = vec![0.0; heights.len()];
     while !pending.is_empty() {
         let quarters: Vec<Cell> = pending.iter().flat_map(|c| c.quarters()).collect();
-        let finer = chart.all_sums(&quarters, logs, context)?;
-        let (mut next, mut next_sums) = (vec![], vec![]);
-        for (k, (cell, coarse)) in pending.iter().zip(&sums).enumerate() {
+        let finer = chart.all_told(&quarters, logs, context)?;
+        let (mut next, mut next_within, mut next_told) = (vec![], vec![], vec![]);
+        for (k, (cell, coarse)) in pending.iter().zip(&told).enumerate() {
             let own = &finer[4 * k..][..4];
-            let fine: Vec<f64> = (0..coarse.len()).map(|f| own.iter().map(|q| q[f]).sum()).collect();
-            let agree = coarse.iter().zip(&fine).all(|(a, b)| (a - b).abs() <= AGREE || !b.is_finite());
-            if agree || cell.depth >= DEEPEST {
-                totals.iter_mut().zip(&fine).for_each(|(sum, x)| *sum += x);
+            let is_settled = |f: usize| {
+                let fine: f64 = own.iter().map(|q| q[f].sum).sum();
+                let top = own.iter().map(|q| q[f].top).fold(f64::NEG_INFINITY, f64::max);
+                let seen = within[k].iter().all(|&i| heights[f][i] <= top + SEEN);
+                !fine.is_finite() || (seen && (coarse[f].sum - fine).abs() <= AGREE)
+            };
+            if (0..totals.len()).all(is_settled) || cell.depth >= DEEPEST {
+                totals.iter_mut().enumerate().for_each(|(f, sum)| *sum += own.iter().map(|q| q[f].sum).sum::<f64>());
             } else {
                 next.extend(&quarters[4 * k..][..4]);
-                next_sums.extend_from_slice(own);
+                next_within.extend(quarters[4 * k..][..4].iter().map(|quarter| quarter.inside(&within[k], &places)));
+                next_told.extend_from_slice(own);
             }
         }
-        (pending, sums) = (next, next_sums);
+        (pending, within, told) = (next, next_within, next_told);
     }
     Ok(totals)
 }
@@ -99,6 +119,11 @@ impl Cell {
     fn reaches(&self, [u, v]: [f64; 2], [across, up]: [f64; 2]) -> bool {
         let within = |x: f64, side: usize, margin: f64| self.from[side] - margin <= x && x < self.to[side] + margin;
         within(u, 0, across) && [v - 2.0 * PI, v, v + 2.0 * PI].into_iter().any(|v| within(v, 1, up))
+    }
+
+    /// Those of the places that are in the cell.
+    fn inside(&self, of: &[usize], places: &[[f64; 2]]) -> Vec<usize> {
+        of.iter().copied().filter(|&i| self.reaches(places[i], [0.0; 2])).collect()
     }
 }
 
@@ -125,23 +150,23 @@ impl Chart {
         }
     }
 
-    /// Cells that are not much longer than wide, and the smaller the nearer the points in them are to others.
-    fn mesh(&self, points: &[f64]) -> Vec<Cell> {
+    /// Cells that are not much longer than wide, and the smaller the nearer the points in them are to others, with the witnesses in each.
+    fn mesh(&self, points: &[f64], witnesses: &[[f64; 2]]) -> Vec<(Cell, Vec<usize>)> {
         let places: Vec<[f64; 2]> = points.chunks(self.space.ambient()).map(|x| self.place(x)).collect();
         let mut all: Vec<(usize, f64)> = nearest(self.space, points).into_iter().enumerate().collect();
         let mut sorted: Vec<f64> = all.iter().map(|(_, d)| *d).filter(|d| d.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let narrow = sorted.get(sorted.len() / 20).copied().unwrap_or(f64::INFINITY);
         all.iter_mut().for_each(|(_, d)| *d = d.min(narrow));
-        let (mut mesh, mut pending) = (vec![], vec![(self.whole, all)]);
-        while let Some((cell, inside)) = pending.pop() {
+        let (mut mesh, mut pending) = (vec![], vec![(self.whole, all, (0..witnesses.len()).collect::<Vec<usize>>())]);
+        while let Some((cell, inside, seen)) = pending.pop() {
             let sides = self.sides(&cell);
             let side = if sides[0] >= sides[1] { 0 } else { 1 };
             let least = inside.iter().map(|(_, d)| 0.5 * d).fold(f64::INFINITY, f64::min);
             let whole = self.sides(&self.whole);
             let wanted = least.min(0.1 * whole[0].max(whole[1]));
             if (sides[side] <= wanted && sides[side] <= 3.0 * sides[1 - side]) || cell.depth >= DEEPEST {
-                mesh.push(cell);
+                mesh.push((cell, seen));
                 continue;
             }
             for half in cell.halves(side) {
@@ -150,7 +175,7 @@ impl Chart {
                 let scale = [0, 1].map(|s| (half.to[s] - half.from[s]) / sides[s]);
                 let margin = |d: f64| [0, 1].map(|s| MARGIN * d * scale[s]);
                 let own = inside.iter().filter(|(i, d)| half.reaches(places[*i], margin(*d))).copied().collect();
-                pending.push((half, own));
+                pending.push((half, own, half.inside(&seen, witnesses)));
             }
         }
         mesh
@@ -200,7 +225,7 @@ impl Chart {
         }
     }
 
-    fn all_sums(&self, cells: &[Cell], logs: Functions, context: &Context) -> Result<Vec<Vec<f64>>, Error> {
+    fn all_told(&self, cells: &[Cell], logs: Functions, context: &Context) -> Result<Vec<Vec<Told>>, Error> {
         let (nodes, weights) = gauss_legendre(NODES);
         let node = |k: usize| {
             let (i, j) = (k / NODES, k % NODES);
@@ -210,13 +235,13 @@ impl Chart {
         let mut all = vec![];
         for batch in cells.chunks(BATCH) {
             context.go_on()?;
-            all.extend(self.sums(batch, &rule, logs)?);
+            all.extend(self.told(batch, &rule, logs)?);
         }
         Ok(all)
     }
 
-    /// The sum of every function over every cell.
-    fn sums(&self, cells: &[Cell], rule: &[[f64; 3]], logs: Functions) -> Result<Vec<Vec<f64>>, Error> {
+    /// What the rule says of every function on every cell.
+    fn told(&self, cells: &[Cell], rule: &[[f64; 3]], logs: Functions) -> Result<Vec<Vec<Told>>, Error> {
         let (mut points, mut weights) = (vec![], vec![]);
         for cell in cells {
             let (size, middle) =
@@ -227,11 +252,12 @@ impl Chart {
             }
         }
         let logs = logs(&points)?;
-        let sum = |k: usize, logs: &Vec<f64>| {
+        let told = |k: usize, logs: &Vec<f64>| {
             let own = k * rule.len()..(k + 1) * rule.len();
-            weights[own.clone()].iter().zip(&logs[own]).map(|(w, l)| w * l.exp()).sum()
+            let sum = weights[own.clone()].iter().zip(&logs[own.clone()]).map(|(w, l)| w * l.exp()).sum();
+            Told { sum, top: logs[own].iter().copied().fold(f64::NEG_INFINITY, f64::max) }
         };
-        Ok((0..cells.len()).map(|k| logs.iter().map(|l| sum(k, l)).collect()).collect())
+        Ok((0..cells.len()).map(|k| logs.iter().map(|l| told(k, l)).collect()).collect())
     }
 }
 
