@@ -63,6 +63,7 @@ fn density(arguments: &Arguments, folder: &RunFolder) -> Result<(), Failure> {
                 format!("round, width {width:.3}, about {} groups", model.kernels().kernels_of(k))
             }
             Kind::Natural { kappa } => format!("natural, κ = {kappa:.3}"),
+            Kind::Component { .. } => format!("a mixture of {} natural laws", model.kernels().kernels_of(k)),
             Kind::Fixed { width } => format!("round, width {width:.2e}"),
             Kind::Local { shape, factor } => {
                 let own = model.kernels().kernels_of(k);

@@ -9,6 +9,7 @@
 //! **Error.** Rounding, for κs_f from 10⁻³ to 10⁷. **Checked by** tests/densities/density.rs.
 
 use super::cloud::{Block, Cloud};
+use super::natural::concentration;
 use super::rows;
 use crate::manifold::Space;
 use crate::special::dot;
@@ -135,6 +136,11 @@ impl Bump {
     /// E t under K_κ, which is d log N/dκ.
     pub fn mean_statistic(&self, kappa: f64) -> f64 {
         self.factors().map(|(space, scale, _)| scale * space.mean_statistic(kappa * scale)).sum()
+    }
+
+    /// The κ with −E t = spread.
+    pub(super) fn concentration(&self, spread: f64) -> f64 {
+        concentration(self.dim(), spread, |kappa| self.mean_statistic(kappa))
     }
 
     /// log K_κ(x; c).

@@ -60,6 +60,42 @@ impl Space {
         }
     }
 
+    /// a and b with t(x, c) = ⟨a, T(x)⟩ + b.
+    pub(super) fn statistic_of(self, c: &[f64]) -> (Vec<f64>, f64) {
+        match self {
+            Space::Sphere(_) => (c.to_vec(), -1.0),
+            Space::Torus(n) => (c.iter().flat_map(|c| [c.cos(), c.sin()]).collect(), -(n as f64)),
+            Space::Euclidean(n) => {
+                let squares = triangle(n).map(|(i, j)| if i == j { -0.5 } else { 0.0 });
+                (c.iter().copied().chain(squares).collect(), -0.5 * norm(c).powi(2))
+            }
+            Space::Hyperbolic(_) => {
+                let mut a = vec![];
+                self.sufficient(c, &mut a);
+                a[0] = -a[0];
+                (a, 1.0)
+            }
+            Space::Projective(_) | Space::So3 => (doubled(self.ambient(), |i, j| c[i] * c[j]).collect(), -1.0),
+        }
+    }
+
+    /// The centre of the law of largest likelihood, from the mean of T.
+    pub(super) fn centre_of(self, mean: &[f64]) -> Vec<f64> {
+        match self {
+            Space::Sphere(_) => {
+                let length = norm(mean).max(f64::MIN_POSITIVE);
+                mean.iter().map(|m| m / length).collect()
+            }
+            Space::Torus(_) => mean.chunks(2).map(|m| m[1].atan2(m[0])).collect(),
+            Space::Euclidean(n) => mean[..n].to_vec(),
+            Space::Hyperbolic(_) => {
+                let length = lorentz_norm(mean);
+                mean[1..].iter().map(|m| m / length / (1.0 + mean[0] / length)).collect()
+            }
+            Space::Projective(_) | Space::So3 => axis(mean, self.ambient()).1,
+        }
+    }
+
     /// Numbers of T.
     pub(super) fn sufficient_width(self) -> usize {
         match self {

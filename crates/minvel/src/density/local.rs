@@ -2,7 +2,7 @@
 //!
 //! **Statement.** p(x) = π₀/vol + Σ_s π_s (1/N) Σ_i N(v_i(x); 0, c_s Σ_i^{(s)})·|dv/dvol|, v_i the normal coordinates about
 //! centre i; Σ_i^{(s)} is σ_s² I (fixed widths) or the second moments of the k_s nearest points about i, shrunk towards
-//! round. The shares π maximise the likelihood of points that were left out, a concave problem, solved by EM.
+//! round. Beside them stand mixtures, of normal laws (`components`) and of natural ones (`natural_mixture`). The shares π maximise the likelihood of points that were left out, a concave problem, solved by EM.
 //! **Source.** vincent2003manifold (local covariances); mardia2000directional (wrapped laws). The shares are ours.
 //! **Conventions.** Folds keep repeated points together, so that repeats of a point do not call for ever narrower kernels.
 //! **Error.** On a manifold that is no product of model spaces coordinates and volumes come from its own exp and log
@@ -25,6 +25,7 @@ mod kit;
 mod lanes;
 mod layer;
 mod linkage;
+mod natural_mixture;
 mod neighbours;
 mod octet;
 mod part;

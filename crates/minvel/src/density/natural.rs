@@ -61,39 +61,44 @@ impl Space {
         }
     }
 
-    /// The κ with −E t = spread, by the secant rule on logarithms, where the curve is nearly straight; kept to the
-    /// concentrations that are used.
+    /// The κ with −E t = spread.
     pub(super) fn concentration(self, spread: f64) -> f64 {
-        let excess = |log_kappa: f64| (-self.mean_statistic(log_kappa.exp()) / spread).ln();
-        let (mut low, mut high) = ((LEAST.ln(), excess(LEAST.ln())), (MOST.ln(), excess(MOST.ln())));
-        if low.1.is_nan() || low.1 <= 0.0 {
-            return LEAST;
-        }
-        if high.1 >= 0.0 {
-            return MOST;
-        }
-        let mut middle = (0.5 * self.dim() as f64 / spread).ln();
-        for _ in 0..100 {
-            let wide = high.0 - low.0;
-            if !(middle > low.0 && middle < high.0) {
-                middle = 0.5 * (low.0 + high.0);
-            }
-            let value = excess(middle);
-            if value.abs() < 1e-12 {
-                break;
-            }
-            if value > 0.0 {
-                low = (middle, value)
-            } else {
-                high = (middle, value)
-            }
-            let secant = low.0 + (high.0 - low.0) * low.1 / (low.1 - high.1);
-            // Halving where the secant is stuck on one side keeps it from crawling.
-            middle = if high.0 - low.0 > 0.5 * wide { 0.5 * (low.0 + high.0) } else { secant };
-            if high.0 - low.0 < 1e-12 {
-                break;
-            }
-        }
-        middle.exp()
+        concentration(self.dim(), spread, |kappa| self.mean_statistic(kappa))
     }
+}
+
+/// The κ with −E t = spread in so many dimensions, given E t as a function of κ: by the secant rule on logarithms, where the
+/// curve is nearly straight; kept to the concentrations that are used.
+pub(super) fn concentration(dim: usize, spread: f64, mean_statistic: impl Fn(f64) -> f64) -> f64 {
+    let excess = |log_kappa: f64| (-mean_statistic(log_kappa.exp()) / spread).ln();
+    let (mut low, mut high) = ((LEAST.ln(), excess(LEAST.ln())), (MOST.ln(), excess(MOST.ln())));
+    if low.1.is_nan() || low.1 <= 0.0 {
+        return LEAST;
+    }
+    if high.1 >= 0.0 {
+        return MOST;
+    }
+    let mut middle = (0.5 * dim as f64 / spread).ln();
+    for _ in 0..100 {
+        let wide = high.0 - low.0;
+        if !(middle > low.0 && middle < high.0) {
+            middle = 0.5 * (low.0 + high.0);
+        }
+        let value = excess(middle);
+        if value.abs() < 1e-12 {
+            break;
+        }
+        if value > 0.0 {
+            low = (middle, value)
+        } else {
+            high = (middle, value)
+        }
+        let secant = low.0 + (high.0 - low.0) * low.1 / (low.1 - high.1);
+        // Halving where the secant is stuck on one side keeps it from crawling.
+        middle = if high.0 - low.0 > 0.5 * wide { 0.5 * (low.0 + high.0) } else { secant };
+        if high.0 - low.0 < 1e-12 {
+            break;
+        }
+    }
+    middle.exp()
 }

@@ -100,7 +100,7 @@ pub(super) fn mean_over_kernels(
     effort: &Effort,
     context: &Context,
 ) -> Result<Mean, Error> {
-    let mut pending = kernels(density);
+    let (mut pending, mut wide) = (kernels(density), vec![]);
     let (mut done, mut scale) = (Mean::default(), 0.0);
     for rung in 0.. {
         let rule = Rule::new(rung, density.dim());
@@ -109,6 +109,8 @@ pub(super) fn mean_over_kernels(
         done.nodes += pending.len() * rule.weights.len();
         if rung == 0 {
             scale = pending.iter().map(|p| p.mass * p.mean).sum::<f64>();
+            // Components that reach around the manifold are left to the grid.
+            (wide, pending) = pending.into_iter().partition(|p| density.is_wide(p.family, p.centre));
             continue;
         }
         let next = pending.len().saturating_mul(nodes_of(rung + 1).pow(density.dim() as u32));
@@ -129,6 +131,7 @@ pub(super) fn mean_over_kernels(
             break;
         }
     }
+    pending.extend(wide);
     let on_grid =
         on_grid(density, manifold, &pending, g, &Effort { tolerance: effort.tolerance * scale, ..*effort }, context)?;
     Ok(Mean { value: done.value + on_grid.value, error: done.error + on_grid.error, nodes: done.nodes + on_grid.nodes })
@@ -156,9 +159,15 @@ fn climb(
     for batch in pending.chunks_mut((BATCH / each).max(1)) {
         context.go_on()?;
         points.clear();
+        let batch_len = batch.len();
         batch.iter().for_each(|p| density.spread(p.family, p.centre, &rule.nodes, &mut points));
-        for (p, values) in batch.iter_mut().zip(g(&points)?.chunks(each)) {
-            p.mean = values.iter().zip(&rule.weights).map(|(g, w)| w * g).sum();
+        let values = g(&points)?;
+        for ((p, values), points) in
+            batch.iter_mut().zip(values.chunks(each)).zip(points.chunks(points.len() / batch_len))
+        {
+            let over = density.over_normal(p.family, p.centre, &rule.nodes, points);
+            let weight = |k: usize| rule.weights[k] * over.as_ref().map_or(1.0, |over| over[k]);
+            p.mean = values.iter().enumerate().map(|(k, g)| weight(k) * g).sum();
         }
     }
     Ok(())

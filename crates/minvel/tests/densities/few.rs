@@ -287,7 +287,7 @@ fn a_correction_of_few_rows_is_tried_and_resumes_to_the_same_bits() {
     println!("t = {}, NLL {}", one.model.share(), one.evaluation.test_nll);
 }
 
-/// Natural kernels of any width are normalised, are drawn from, and have the slope that they have.
+/// Natural kernels of any width, and mixtures of them, are normalised, are drawn from, and have the slope that they have.
 #[test]
 fn natural_kernels_are_densities_with_draws_and_slopes() {
     let cases = [
@@ -302,20 +302,34 @@ fn natural_kernels_are_densities_with_draws_and_slopes() {
     for (name, resolution, radius) in cases {
         for kappa in [0.3, 20.0] {
             let (manifold, points) = bump(name, kappa, 12, 6);
-            let density = LocalKernels::plain(&manifold, &points, &Context::of_threads(1)).unwrap().density;
-            // Flat kernels are as wide as 1/√κ; the rules of hyperbolic space resolve them where they are.
-            let radius = if name.starts_with("hyperbolic") { radius } else { radius / kappa.sqrt() };
-            let grid = manifold.grid(resolution, radius).unwrap();
-            let logs = density.log_density_of(&grid.points, &Context::of_threads(2)).unwrap();
-            let over = |of: &dyn Fn(f64) -> f64| {
-                logs.iter().zip(&grid.weights).map(|(l, w)| w * l.exp() * of(*l)).sum::<f64>()
+            let plain = LocalKernels::plain(&manifold, &points, &Context::of_threads(1)).unwrap().density;
+            let settings = LocalSettings {
+                neighbours: vec![],
+                widths: 1,
+                mixtures: vec![4],
+                worth: 0.0,
+                ..LocalSettings::default()
             };
-            let excess = over(&|_| 1.0) - 1.0;
-            println!("{name}, κ about {kappa}: ∫ − 1 = {excess:+.1e}");
-            assert!(excess.abs() < 1e-6, "{name}: {excess}");
-            let drawn = density.log_density_of(&density.sample(4000, 1), &Context::of_threads(2)).unwrap();
-            assert!(within_sigma(&format!("{name}: E log p"), &drawn, over(&|l| l), 4.0), "{name}");
-            slopes_agree(name, &*manifold, &density, &points);
+            let mixed =
+                settings.fit(&manifold, plain.sample(400, 9), 1, &Context::of_threads(2), false).unwrap().density;
+            let natural = mixed.families().iter().position(|f| matches!(f.kind, Kind::Component { .. })).unwrap();
+            let mixture = mixed.part(natural, &(0..mixed.kernels_of(natural)).collect::<Vec<_>>());
+            assert_eq!(mixture.families()[0].kind, Kind::Component { shape: 0 });
+            for (what, density) in [("kernels", plain), ("a mixture", mixture)] {
+                // Flat kernels are as wide as 1/√κ; the rules of hyperbolic space resolve them where they are.
+                let radius = if name.starts_with("hyperbolic") { radius } else { radius / kappa.sqrt() };
+                let grid = manifold.grid(resolution, radius).unwrap();
+                let logs = density.log_density_of(&grid.points, &Context::of_threads(2)).unwrap();
+                let over = |of: &dyn Fn(f64) -> f64| {
+                    logs.iter().zip(&grid.weights).map(|(l, w)| w * l.exp() * of(*l)).sum::<f64>()
+                };
+                let excess = over(&|_| 1.0) - 1.0;
+                println!("{name}, {what}, κ about {kappa}: ∫ − 1 = {excess:+.1e}");
+                assert!(excess.abs() < 1e-6, "{name}, {what}: {excess}");
+                let drawn = density.log_density_of(&density.sample(4000, 1), &Context::of_threads(2)).unwrap();
+                assert!(within_sigma(&format!("{name}: E log p"), &drawn, over(&|l| l), 4.0), "{name}");
+                slopes_agree(name, &*manifold, &density, &points);
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::clumps::{clumps, queries};
 use crate::local_kernels::SPACES;
 use minvel::Manifold;
-use minvel::density::{Kind, LocalKernels, LocalSettings};
-use minvel::manifold::parse;
+use minvel::density::{Bump, Kind, LocalKernels, LocalSettings};
+use minvel::manifold::{Space, parse};
 use minvel::train::Context;
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -19,7 +19,9 @@ fn plainly(kernels: &LocalKernels, manifold: &Arc<dyn Manifold>, x: &[f64]) -> f
     for family in kernels.families() {
         let group = match family.kind {
             Kind::Grouped { group, .. } => Some(group),
-            Kind::Local { shape, .. } => list("shape-lists").and_then(|lists| (lists[shape] as usize).checked_sub(1)),
+            Kind::Local { shape, .. } | Kind::Component { shape } => {
+                list("shape-lists").and_then(|lists| (lists[shape] as usize).checked_sub(1))
+            }
             Kind::Uniform | Kind::Fixed { .. } | Kind::Natural { .. } => None,
         };
         let (centres, weights) = match group {
@@ -33,20 +35,33 @@ fn plainly(kernels: &LocalKernels, manifold: &Arc<dyn Manifold>, x: &[f64]) -> f
             continue;
         }
         for (i, c) in centres.chunks(m).enumerate() {
+            let weight = weights.map_or(1.0 / total as f64, |w| w[i]);
+            if let Kind::Component { shape } = family.kind {
+                // κ from the rate of the first direction, where it is sharp.
+                let rate = list(&format!("shape{shape}")).unwrap()[i].powi(2);
+                let kappa = rate
+                    * if spaces[0] == Space::So3 {
+                        2.0
+                    } else if let Space::Projective(_) = spaces[0] {
+                        0.5
+                    } else {
+                        1.0
+                    };
+                let bump = Bump::new(&**manifold).unwrap();
+                logs.push((family.share * weight).ln() + bump.log_density(x, c, kappa));
+                continue;
+            }
             let (mut v, mut log, mut at, mut from, mut ended) = (vec![0.0; n], 0.0, 0, 0, false);
             for s in &spaces {
                 let own = &mut v[from..from + s.dim()];
                 log -= s.to_normal(&c[at..at + s.ambient()], &x[at..at + s.ambient()], own);
                 let length = own.iter().map(|v| v * v).sum::<f64>().sqrt();
-                ended |= s.injectivity().is_finite()
-                    && !matches!(s, minvel::manifold::Space::Torus(_))
-                    && length > 0.9 * s.injectivity();
+                ended |= s.injectivity().is_finite() && !matches!(s, Space::Torus(_)) && length > 0.9 * s.injectivity();
                 (at, from) = (at + s.ambient(), from + s.dim());
             }
             if ended {
                 continue;
             }
-            let weight = weights.map_or(1.0 / total as f64, |w| w[i]);
             log += (family.share * weight).ln() - 0.5 * n as f64 * TAU.ln();
             log += match family.kind {
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => {
@@ -62,7 +77,7 @@ fn plainly(kernels: &LocalKernels, manifold: &Arc<dyn Manifold>, x: &[f64]) -> f
                     let det = list(&format!("log-det{shape}")).unwrap()[i];
                     -0.5 * y.iter().map(|y| y * y).sum::<f64>() / factor - det - 0.5 * n as f64 * factor.ln()
                 }
-                Kind::Uniform | Kind::Natural { .. } => unreachable!("not of local settings"),
+                Kind::Uniform | Kind::Natural { .. } | Kind::Component { .. } => unreachable!("not of local settings"),
             };
             logs.push(log);
         }

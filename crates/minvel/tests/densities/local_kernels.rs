@@ -355,6 +355,7 @@ impl Case {
                     }
                     Kind::Uniform => {}
                     Kind::Natural { .. } => unreachable!("tests/densities/few.rs has these"),
+                    Kind::Component { .. } => unreachable!("tests/densities/components.rs has these"),
                     Kind::Grouped { .. } => unreachable!("tests/densities/kernel_sums.rs has these"),
                 }
                 let log = if with_jacobian { log } else { 0.0 };

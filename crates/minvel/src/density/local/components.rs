@@ -37,7 +37,7 @@ const LAST_ROUNDS: usize = 4;
 /// Points of a piece.
 const EACH: usize = 2048;
 /// Points for each number of a component that there are at least.
-const LEAST: usize = 5;
+pub(super) const LEAST: usize = 5;
 /// A responsibility below this is none, and so is one of which the component promises no more.
 const NOTHING: f64 = 1e-9;
 const FAR: f64 = 22.0;
@@ -96,18 +96,18 @@ impl Form {
 /// Points that mixtures are fitted to.
 pub(super) struct Rows {
     /// Some of them, or all, in their order.
-    first: Weighted,
+    pub first: Weighted,
     /// The same where near ones stand together, so that what is far from all of them is passed over.
     some: Weighted,
     /// All, likewise, where those are not all.
-    all: Weighted,
+    pub all: Weighted,
 }
 
 /// Points, and what each counts; no weights: all are 1.
 #[derive(Default)]
-struct Weighted {
-    points: Vec<f64>,
-    weights: Vec<f64>,
+pub(super) struct Weighted {
+    pub points: Vec<f64>,
+    pub weights: Vec<f64>,
 }
 
 impl Weighted {
@@ -160,10 +160,7 @@ impl Components {
     /// One component for each of `count` groups of near points.
     fn start(space: &LocalKernels, rows: &Weighted, count: usize, bounds: (Form, f64)) -> Self {
         let (m, n) = (space.ambient(), space.dim());
-        let mut groups: Vec<Vec<usize>> = vec![(0..rows.points.len() / m).collect()];
-        while groups.len() < count {
-            groups = groups.into_iter().flat_map(|own| halves(space, rows, own)).collect();
-        }
+        let groups = groups_of(space, rows, count);
         let mut this = Components { centres: vec![], factors: vec![], weights: vec![] };
         for own in groups {
             let (v, pivot) = coordinates(space, &rows.points, &own);
@@ -308,6 +305,15 @@ fn moments(v: &[f64], n: usize, weights: impl Iterator<Item = f64>) -> Moments {
     let mut moments = Moments::none(n);
     v.chunks(n).zip(weights).for_each(|(v, weight)| moments.add(v, weight));
     moments
+}
+
+/// Groups of near points, as many as the least power of two that is not below `count`.
+pub(super) fn groups_of(space: &LocalKernels, rows: &Weighted, count: usize) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = vec![(0..rows.points.len() / space.ambient()).collect()];
+    while groups.len() < count {
+        groups = groups.into_iter().flat_map(|own| halves(space, rows, own)).collect();
+    }
+    groups
 }
 
 /// Two halves of some points, along their principal axis.

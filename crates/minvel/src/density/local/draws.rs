@@ -33,9 +33,9 @@ impl LocalKernels {
             match family.kind {
                 Kind::Uniform if self.foreign.is_some() => placed.centres.push(None),
                 Kind::Uniform => self.uniform(&mut stream, point),
-                Kind::Natural { kappa } => {
-                    let centre = &self.points()[i * m..][..m];
-                    point.copy_from_slice(&self.bump().sample(centre, kappa, &mut stream));
+                Kind::Natural { .. } | Kind::Component { .. } => {
+                    let centre = &self.sites[list].points[i * m..][..m];
+                    point.copy_from_slice(&self.bump().sample(centre, self.kappa_of(family.kind, i), &mut stream));
                     self.to_side_of(centre, point);
                 }
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => {
@@ -52,7 +52,8 @@ impl LocalKernels {
         self.foreign.as_ref().map_or(points, |foreign| placed.points(self, foreign, seed))
     }
 
-    /// Appends the points at standard coordinates `z` (n numbers each) of the kernel of a family about centre i.
+    /// Appends the points at standard coordinates `z` (n numbers each) of the kernel of a family about centre i: those of a component are
+    /// the coordinates of the normal law that it is close to where it is sharp.
     pub fn spread(&self, family: usize, i: usize, z: &[f64], points: &mut Vec<f64>) {
         let (m, n) = (self.ambient(), self.dim());
         let mut v = vec![0.0; n];
@@ -62,6 +63,7 @@ impl LocalKernels {
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => {
                     v.iter_mut().zip(z).for_each(|(v, z)| *v = width * z);
                 }
+                Kind::Component { shape } => self.shapes[shape].multiply(i, z, &mut v),
                 Kind::Local { shape, factor } => {
                     self.shapes[shape].multiply(i, z, &mut v);
                     v.iter_mut().for_each(|v| *v *= factor.sqrt());
@@ -71,6 +73,22 @@ impl LocalKernels {
             points.resize(at + m, 0.0);
             self.place(self.list_of(self.families[family].kind), i, &v, &mut points[at..]);
         }
+    }
+
+    /// What the kernel about centre i is over the normal law whose coordinates [`LocalKernels::spread`] takes, at the points it appended for
+    /// `z`; none where it is that law.
+    pub fn over_normal(&self, family: usize, i: usize, z: &[f64], points: &[f64]) -> Option<Vec<f64>> {
+        let Kind::Component { shape } = self.families[family].kind else { return None };
+        let (m, n, list) = (self.ambient(), self.dim(), self.shapes[shape].list);
+        let (centre, kappa) = (&self.sites[list].points[i * m..][..m], self.kappa(shape, i));
+        let normaliser = self.bump().log_normaliser(kappa) - 0.5 * n as f64 * TAU.ln() - self.shapes[shape].log_det[i];
+        let mut v = vec![0.0; n];
+        let ratio = |(z, x): (&[f64], &[f64])| {
+            let normal = -0.5 * z.iter().map(|z| z * z).sum::<f64>();
+            // to_normal is log|dvol/dv|.
+            (kappa * self.bump().statistic(x, centre) - normaliser + self.to_normal(centre, x, &mut v) - normal).exp()
+        };
+        Some(z.chunks(n).zip(points.chunks(m)).map(ratio).collect())
     }
 
     /// Of the two vectors of a rotation or axis, takes the one nearer to that of the centre, as other kernels do.

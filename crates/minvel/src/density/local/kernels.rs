@@ -34,6 +34,11 @@ pub enum Kind {
         /// σ.
         width: f64,
     },
+    /// The natural kernel with a κ of its own about each centre: a component of a mixture.
+    Component {
+        /// Which of the lists of covariances: about those of such kernels where they are sharp.
+        shape: usize,
+    },
     /// As the neighbours lie.
     Local {
         /// Which of the lists of covariances.
@@ -41,6 +46,13 @@ pub enum Kind {
         /// c.
         factor: f64,
     },
+}
+
+impl Kind {
+    /// Whether its kernels are natural ones, which need no normal coordinates.
+    pub(super) fn is_natural(self) -> bool {
+        matches!(self, Kind::Natural { .. } | Kind::Component { .. })
+    }
 }
 
 /// A kind of kernel and its share π.
@@ -97,6 +109,15 @@ pub struct LocalKernels {
     pub(super) layers: Vec<Layer>,
     /// The same on a GPU, once it is asked for there.
     pub(super) resident: Resident,
+}
+
+/// κ times the variance of a sharp natural kernel, in each direction.
+pub(super) fn sharp(space: Space) -> f64 {
+    match space {
+        Space::Projective(_) => 0.5,
+        Space::So3 => 2.0,
+        _ => 1.0,
+    }
 }
 
 /// Relative error of sums over kernels, unless it is set.
@@ -186,8 +207,11 @@ impl LocalKernels {
 
     /// The same without lists of groups and shapes that no family stands on.
     fn without_idle_groups(mut self) -> Self {
-        let shaped =
-            |shape: usize| self.families.iter().any(|f| matches!(f.kind, Kind::Local { shape: s, .. } if s == shape));
+        let shaped = |shape: usize| {
+            self.families
+                .iter()
+                .any(|f| matches!(f.kind, Kind::Local { shape: s, .. } | Kind::Component { shape: s } if s == shape))
+        };
         let idle: Vec<bool> = (0..self.shapes.len()).map(|s| self.shapes[s].list > 0 && !shaped(s)).collect();
         let used: Vec<usize> = self.families.iter().map(|f| self.list_of(f.kind)).collect();
         let kept: Vec<usize> = (0..self.sites.len()).filter(|k| *k == 0 || used.contains(k)).collect();
@@ -195,7 +219,9 @@ impl LocalKernels {
         for family in &mut self.families {
             match &mut family.kind {
                 Kind::Grouped { group, .. } => *group = place(*group + 1) - 1,
-                Kind::Local { shape, .. } => *shape -= idle[..*shape].iter().filter(|idle| **idle).count(),
+                Kind::Local { shape, .. } | Kind::Component { shape } => {
+                    *shape -= idle[..*shape].iter().filter(|idle| **idle).count()
+                }
                 Kind::Uniform | Kind::Fixed { .. } | Kind::Natural { .. } => {}
             }
         }
@@ -210,8 +236,22 @@ impl LocalKernels {
     pub(super) fn list_of(&self, kind: Kind) -> usize {
         match kind {
             Kind::Grouped { group, .. } => group + 1,
-            Kind::Local { shape, .. } => self.shapes[shape].list,
+            Kind::Local { shape, .. } | Kind::Component { shape } => self.shapes[shape].list,
             Kind::Uniform | Kind::Fixed { .. } | Kind::Natural { .. } => 0,
+        }
+    }
+
+    /// κ of component i of a mixture, from its variance where it is sharp.
+    pub(super) fn kappa(&self, shape: usize, i: usize) -> f64 {
+        self.shapes[shape].entry(0, 0, i).powi(2) * sharp(self.spaces[0])
+    }
+
+    /// κ of the natural kernel about centre i.
+    pub(super) fn kappa_of(&self, kind: Kind, i: usize) -> f64 {
+        match kind {
+            Kind::Natural { kappa } => kappa,
+            Kind::Component { shape } => self.kappa(shape, i),
+            _ => unreachable!("only natural kernels have a κ"),
         }
     }
 
@@ -295,6 +335,7 @@ impl LocalKernels {
         }
         let known = |family: &Family| match family.kind {
             Kind::Local { shape, factor } => shape < this.shapes.len() && factor > 0.0,
+            Kind::Component { shape } => shape < this.shapes.len() && this.bump.is_some(),
             Kind::Fixed { width } => width > 0.0,
             Kind::Grouped { group, width } => group + 1 < this.sites.len() && width > 0.0 && this.foreign.is_none(),
             Kind::Natural { kappa } => kappa > 0.0 && kappa.is_finite() && this.bump.is_some(),

@@ -4,6 +4,7 @@ use super::clusters::Clusters;
 use super::components::{Components, Form, Rows};
 use super::kernels::{Family, Kind, LocalKernels};
 use super::lanes::BLOCK;
+use super::natural_mixture::NaturalMixture;
 use super::neighbours::Neighbours;
 use super::{FEW_DIMENSIONS, LocalSettings, classes, groups, shape, together};
 use crate::Error;
@@ -24,10 +25,14 @@ pub(super) enum Planned {
         /// Which of the classes of its centres.
         class: usize,
     },
-    /// Of clusters by their means.
+    /// Of normal laws in normal coordinates; of clusters by their means.
     Mixture {
         components: usize,
         form: Form,
+    },
+    /// Of natural laws, likewise.
+    NaturalMixture {
+        components: usize,
     },
 }
 
@@ -96,6 +101,8 @@ impl<'a> Kit<'a> {
                 let form = Form::borne(&self.blank, rows, components)?;
                 Some(Planned::Mixture { components, form })
             }));
+            let borne = settings.mixtures.iter().filter(|&&count| NaturalMixture::is_borne(&self.blank, rows, count));
+            plan.extend(borne.map(|&components| Planned::NaturalMixture { components }));
         }
         let first = |k: &usize| !plan[..*k].contains(&plan[*k]);
         (0..plan.len()).filter(first).map(|k| plan[k]).collect()
@@ -163,6 +170,13 @@ impl<'a> Kit<'a> {
                     density.sites.push(sites);
                     density.shapes.push(shape);
                     Kind::Local { shape: density.shapes.len() - 1, factor: 1.0 }
+                }
+                Planned::NaturalMixture { components } => {
+                    let mixture = NaturalMixture::of(&self.blank, &rows, components, self.floor, context)?;
+                    let (sites, shape) = mixture.laid_out_as(density.sites.len(), &self.blank);
+                    density.sites.push(sites);
+                    density.shapes.push(shape);
+                    Kind::Component { shape: density.shapes.len() - 1 }
                 }
             };
             density.families.push(Family { kind, share: 1.0 / plan.len() as f64 });

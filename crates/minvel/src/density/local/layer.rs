@@ -9,6 +9,7 @@
 use super::index::{GROUP, Index};
 use super::kernels::{Kind, LocalKernels, Sites, padded};
 use super::lanes::BLOCK;
+use super::shape::Shape;
 use crate::manifold::Space;
 use std::f64::consts::{PI, TAU};
 
@@ -131,6 +132,7 @@ impl Layer {
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => {
                     (-(n as f64) * (width.ln() + 0.5 * TAU.ln()), -0.5 / (width * width))
                 }
+                Kind::Component { .. } => (0.0, 1.0),
                 Kind::Local { factor, .. } => (-0.5 * n as f64 * (factor.ln() + TAU.ln()), -0.5 / factor),
             };
             (kernels.list_of(kind) == k).then(|| Member {
@@ -145,20 +147,32 @@ impl Layer {
         };
         let kinds = kernels.families.iter().map(|f| f.kind).enumerate();
         let members: Vec<Member> = kinds.filter_map(member).collect();
-        let shaped = |shape: &super::shape::Shape| {
+        let natural = |s: usize| members.iter().any(|member| member.kind == Kind::Component { shape: s });
+        let shaped = |(s, shape): (usize, &Shape)| {
             let entries = n * (n + 1) / 2;
             let rows: Vec<f64> = (0..total)
                 .flat_map(|i| (0..entries).map(move |e| (i, e)))
                 .map(|(i, e)| shape.factors[e * total + i])
                 .collect();
             let mut logs = vec![0.0; total.next_multiple_of(BLOCK)];
-            logs.iter_mut().zip(&shape.log_det).for_each(|(log, det)| *log = -det);
-            Shaped { factors: padded(&rows, entries), logs }
+            for (i, log) in logs[..total].iter_mut().enumerate() {
+                *log = if natural(s) { -kernels.bump().log_normaliser(kernels.kappa(s, i)) } else { -shape.log_det[i] };
+            }
+            let mut factors = padded(&rows, entries);
+            if natural(s) {
+                // Where others have the first factor, these have κ.
+                for (at, block) in factors.chunks_mut(entries * BLOCK).enumerate() {
+                    for (lane, factor) in block[..BLOCK].iter_mut().enumerate() {
+                        *factor = kernels.kappa(s, (at * BLOCK + lane).min(total - 1));
+                    }
+                }
+            }
+            Shaped { factors, logs }
         };
-        let shapes = kernels.shapes.iter().map(|shape| (shape.list == k).then(|| shaped(shape))).collect();
+        let shapes = kernels.shapes.iter().enumerate().map(|own| (own.1.list == k).then(|| shaped(own))).collect();
         let index = Index::of(kernels, &sites.points);
         let mut embedded = vec![];
-        if members.iter().any(|member| matches!(member.kind, Kind::Natural { .. })) && kernels.bump().is_flat() {
+        if members.iter().any(|member| member.kind.is_natural()) && kernels.bump().is_flat() {
             let mut rows = vec![];
             sites.points.chunks(m).for_each(|c| kernels.bump().embed(c, &mut rows));
             embedded = padded(&rows, rows.len() / total);
@@ -195,6 +209,10 @@ impl Layer {
                 Kind::Uniform => return (f64::NEG_INFINITY, 0.0),
                 // t is at most −⅛ of the squared chord on every space.
                 Kind::Natural { kappa } => (0.0, 4.0 / kappa, 0.0),
+                Kind::Component { shape } => {
+                    let kappa = kernels.kappa(shape, i);
+                    (-kernels.bump().log_normaliser(kappa), 4.0 / kappa, 0.0)
+                }
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => (0.0, width * width, bend),
                 Kind::Local { shape, factor } => (-kernels.shapes[shape].log_det[i], factor * widest[shape][i], bend),
             };

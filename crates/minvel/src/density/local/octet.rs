@@ -177,7 +177,7 @@ impl<'a> Octet<'a> {
         let (layer, m) = (&kernels.layers[chosen.list], kernels.ambient());
         let (block, mut left) = (chosen.block, chosen.all);
         let (mut v, mut y) = (place.buffer(), place.buffer());
-        let placed = layer.members.iter().any(|member| !matches!(member.kind, Kind::Natural { .. }));
+        let placed = layer.members.iter().any(|member| !member.kind.is_natural());
         while left != 0 {
             let k = left.trailing_zeros() as usize;
             left &= left - 1;
@@ -196,6 +196,15 @@ impl<'a> Octet<'a> {
                     Kind::Uniform => continue,
                     Kind::Fixed { .. } | Kind::Grouped { .. } => (log, round, factor),
                     Kind::Natural { .. } => (log, self.statistics(kernels, layer, block, k), [1.0; ROWS]),
+                    Kind::Component { shape } => {
+                        let own = layer.shapes[shape].as_ref().expect("a shape of this layer");
+                        let (n, mut statistics) = (kernels.dim(), self.statistics(kernels, layer, block, k));
+                        let kappa = own.factors[block * n * (n + 1) / 2 * BLOCK + k];
+                        for l in 0..ROWS {
+                            statistics[l] *= kappa;
+                        }
+                        (log + own.logs[block * BLOCK + k], statistics, [1.0; ROWS])
+                    }
                     Kind::Local { shape, .. } => {
                         let own = layer.shapes[shape].as_ref().expect("a shape of this layer");
                         if shaped != shape {

@@ -40,11 +40,36 @@ impl LocalKernels {
                 part.shapes = vec![self.shapes[shape].part(0, of)];
                 kind = Kind::Local { shape: 0, factor };
             }
+            Kind::Component { shape } => {
+                part.shapes = vec![self.shapes[shape].part(0, of)];
+                kind = Kind::Component { shape: 0 };
+            }
             Kind::Grouped { width, .. } => kind = Kind::Fixed { width },
             Kind::Uniform | Kind::Fixed { .. } | Kind::Natural { .. } => {}
         }
         part.families = vec![Family { kind, share: 1.0 }];
         part.laid_out()
+    }
+
+    /// The covariances of a family that has some, and their factor.
+    fn shape_of(&self, family: usize) -> (usize, f64) {
+        match self.families[family].kind {
+            Kind::Local { shape, factor } => (shape, factor),
+            Kind::Component { shape } => (shape, 1.0),
+            _ => unreachable!("other kernels have no covariances"),
+        }
+    }
+
+    /// Whether kernel i of a family is a component too wide for a rule in normal coordinates: 3·10⁻⁸ of the narrowest others lie
+    /// beyond the end of the rule, for they are heavier there than the normal law.
+    pub fn is_wide(&self, family: usize, i: usize) -> bool {
+        let sharp = |space: &Space| match space {
+            Space::Sphere(_) | Space::Torus(_) => 20.0,
+            Space::Projective(_) | Space::So3 => 40.0,
+            Space::Euclidean(_) | Space::Hyperbolic(_) => 0.0,
+        };
+        let Kind::Component { shape } = self.families[family].kind else { return false };
+        self.kappa(shape, i) < self.spaces.iter().map(sharp).fold(0.0, f64::max)
     }
 
     /// The deviation of a family's kernels: the geometric mean over directions, and over kernels by their weights.
@@ -53,7 +78,8 @@ impl LocalKernels {
             Kind::Uniform => f64::INFINITY,
             Kind::Natural { kappa } => 1.0 / kappa.sqrt(),
             Kind::Fixed { width } | Kind::Grouped { width, .. } => width,
-            Kind::Local { shape, factor } => {
+            Kind::Local { .. } | Kind::Component { .. } => {
+                let (shape, factor) = self.shape_of(family);
                 let logs = self.shapes[shape].log_det.iter().enumerate();
                 let mean = logs.map(|(i, log)| self.weight(family, i) * log).sum::<f64>() / self.dim() as f64;
                 factor.sqrt() * mean.exp()
@@ -68,7 +94,8 @@ impl LocalKernels {
             Kind::Uniform => f64::INFINITY,
             Kind::Natural { kappa } => 1.0 / kappa.sqrt(),
             Kind::Fixed { width } | Kind::Grouped { width, .. } => width,
-            Kind::Local { shape, factor } => {
+            Kind::Local { .. } | Kind::Component { .. } => {
+                let (shape, factor) = self.shape_of(family);
                 let shape = &self.shapes[shape];
                 // The least eigenvalue is at least det/(trace/(n−1))^{n−1}.
                 let rest = (shape.trace(i, n) / (n as f64 - 1.0).max(1.0)).powi(n as i32 - 1);
@@ -83,7 +110,8 @@ impl LocalKernels {
         let widest = |k: usize| match self.families[k].kind {
             Kind::Fixed { width } | Kind::Grouped { width, .. } => width,
             Kind::Natural { kappa } => 1.0 / kappa.sqrt(),
-            Kind::Local { shape, factor } => {
+            Kind::Local { .. } | Kind::Component { .. } => {
+                let (shape, factor) = self.shape_of(k);
                 let trace = |i: usize| self.shapes[shape].trace(i, self.dim());
                 (factor * (0..self.kernels_of(k)).map(trace).fold(0.0, f64::max)).sqrt()
             }

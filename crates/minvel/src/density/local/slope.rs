@@ -102,8 +102,12 @@ impl LocalKernels {
             let share = self.families[member.family].share * layer.weights[i];
             match member.kind {
                 Kind::Uniform => continue,
-                Kind::Natural { kappa } => {
-                    let centre = &self.points()[i * x.len()..][..x.len()];
+                Kind::Natural { .. } | Kind::Component { .. } => {
+                    if let Kind::Component { shape } = member.kind {
+                        log += layer.shapes[shape].as_ref().expect("a shape of this layer").logs[i];
+                    }
+                    let kappa = self.kappa_of(member.kind, i);
+                    let centre = &self.sites[list].points[i * x.len()..][..x.len()];
                     log += kappa * self.bump().statistic(x, centre);
                     self.bump().add_slope(x, centre, share * (log - log_p).exp() * kappa, out);
                     continue;

@@ -39,7 +39,7 @@ impl Layout {
     fn list(&mut self, kernels: &LocalKernels, layer: &Layer) -> [u64; HEAD] {
         let (groups, blocks) = (&layer.index.groups, &layer.index.blocks);
         let m = kernels.ambient();
-        let placed = layer.members.iter().any(|member| !matches!(member.kind, Kind::Natural { .. }));
+        let placed = layer.members.iter().any(|member| !member.kind.is_natural());
         let at_groups = self.balls(groups, m, |k| layer.of_group(k));
         let at_blocks = self.balls(blocks, m, |k| layer.of_block(k));
         let centres = self.centres(kernels, layer);
@@ -96,12 +96,13 @@ impl Layout {
             let (kind, lists) = match member.kind {
                 Kind::Uniform | Kind::Fixed { .. } | Kind::Grouped { .. } => (0, [0; 4]),
                 Kind::Natural { .. } => (1, [0; 4]),
-                Kind::Local { shape, .. } => {
+                Kind::Local { shape, .. } | Kind::Component { shape } => {
                     let [factors, logs] = shapes[shape].expect("a shape of this layer");
-                    (2, [factors, logs, self.put(&member.highs), self.put(&member.rates)])
+                    let kind = if member.kind.is_natural() { 3 } else { 2 };
+                    (kind, [factors, logs, self.put(&member.highs), self.put(&member.rates)])
                 }
             };
-            // Promises of all kinds but the last are the same about every centre.
+            // Promises of kinds without covariances are the same about every centre.
             numbers.extend([member.base + member.log_share, member.rate, member.highs[0], member.rates[0]]);
             words.extend([kind, member.family as u64].into_iter().chain(lists));
         }

@@ -18,7 +18,7 @@ FN List list_of(const double* data, const u64* plan, u64 k) {
 // A member: log of the peak, what the square is multiplied with, the promise of all its kernels; what it is, and where its lists are.
 enum { PEAK, RATE, HIGH, SLOPE };
 enum { KIND, FAMILY, FACTORS, LOGS, HIGHS, SLOPES };
-enum { ROUND, NATURAL, LOCAL };
+enum { ROUND, NATURAL, LOCAL, COMPONENT };
 
 // The rows of a warp: a ball around them.
 struct Tile {
@@ -84,9 +84,13 @@ FN double exponent(const double* data, const List& list, u64 s, u64 block, int k
   const u64* words = list.words + WORDS * s;
   const double* numbers = list.numbers + NUMBERS * s;
   const u64 kind = words[KIND];
-  factor = kind == NATURAL ? 1.0 : at.factor;
+  factor = kind == NATURAL || kind == COMPONENT ? 1.0 : at.factor;
   if (kind == ROUND) return fma(numbers[RATE], at.square, numbers[PEAK]);
   if (kind == NATURAL) return fma(numbers[RATE], statistic(at.c, x, data), numbers[PEAK]);
+  if (kind == COMPONENT) {
+    const double kappa = data[words[FACTORS] + block * (32 * (N * (N + 1) / 2)) + k];
+    return fma(kappa, statistic(at.c, x, data), numbers[PEAK] + data[words[LOGS] + block * 32 + k]);
+  }
   if (at.shaped != words[FACTORS]) {
     const double* entry = data + words[FACTORS] + block * (32 * (N * (N + 1) / 2)) + k;
     double y[N];
@@ -203,7 +207,7 @@ FN void add_block(const double* data, const List& list, u64 block, const Tile& t
     for (u64 s = 0; s < list.members; s++) {
       const u64* words = list.words + WORDS * s;
       const double* numbers = list.numbers + NUMBERS * s;
-      const bool local = words[KIND] == LOCAL;
+      const bool local = words[KIND] == LOCAL || words[KIND] == COMPONENT;
       const double high = local ? data[words[HIGHS] + own] : numbers[HIGH];
       const double slope = local ? data[words[SLOPES] + own] : numbers[SLOPE];
       mine |= (u64)(fma(slope, square, high) > bar) << s;

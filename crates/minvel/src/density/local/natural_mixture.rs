@@ -1,0 +1,303 @@
+//! Mixtures of natural laws with one concentration each, by expectation and maximisation.
+//!
+//! **Statement.** p(x) = Σ_k w_k exp(κ_k t(x, c_k) − log N(κ_k)), t that of the natural kernels ([`Bump`](crate::density::Bump)). A round
+//! takes c_k where the mean of t under the responsibilities is largest, and κ_k by that mean.
+//! **Source.** dempster1977em; banerjee2005vmf (spheres). The start is that of [`Components`](super::components). **Conventions.** They are
+//! what mixtures of normal laws cannot be: as wide as the manifold, and of few numbers each. Spreads −E t are pulled by one point's worth towards that of all
+//! points times K^{−2/n}, as if K components tiled it. Sums are taken over pieces of a fixed length: the same bits on any number of threads.
+//! **Error.** A local maximum. **Checked by** tests/densities/components.rs.
+#![allow(clippy::needless_range_loop)] // iterators with closures are not inlined everywhere, and then not vectorised
+
+use super::components::{LEAST, Rows, Weighted, groups_of};
+use super::kernels::{LocalKernels, Sites, sharp};
+use super::lanes::{ROWS, exp};
+use super::shape::Shape;
+use crate::Error;
+use crate::density::by_rows;
+use crate::density::sample::weight;
+use crate::manifold::Space;
+use crate::train::Context;
+use minvel_engine::{Loop, widest};
+
+/// Rounds at most; they end when the mean log-likelihood grows by less.
+const ROUNDS: usize = 40;
+const ENOUGH: f64 = 3e-5;
+/// Steps towards the concentration of largest likelihood in a round.
+const STEPS: usize = 2;
+/// Rounds with all points where they are represented by some before.
+const LAST_ROUNDS: usize = 2;
+/// Components at most: what needs more of them is better described by normal laws with directions, and by kernels.
+const MOST: usize = 64;
+/// Concentrations that are used.
+const RANGE: (f64, f64) = (1e-3, 1e7);
+/// Points of a piece.
+const EACH: usize = 2048;
+/// The log of a weight of no component.
+const NONE: f64 = -1e300;
+
+/// A mixture of natural laws.
+#[derive(Clone, Debug)]
+pub(super) struct NaturalMixture {
+    /// Row-major.
+    centres: Vec<f64>,
+    kappas: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+/// Points by the numbers T of which every t is linear.
+struct Statistics<'a> {
+    /// Row-major.
+    values: Vec<f64>,
+    width: usize,
+    weights: &'a [f64],
+}
+
+impl<'a> Statistics<'a> {
+    fn of(space: &LocalKernels, rows: &'a Weighted) -> Self {
+        let mut values = vec![];
+        for x in rows.points.chunks(space.ambient()) {
+            let mut at = 0;
+            for s in &space.spaces {
+                s.sufficient(&x[at..at + s.ambient()], &mut values);
+                at += s.ambient();
+            }
+        }
+        Statistics { values, width: space.spaces.iter().map(|s| s.sufficient_width()).sum(), weights: &rows.weights }
+    }
+
+    fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.width..][..self.width]
+    }
+
+    fn count(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    fn mass(&self) -> f64 {
+        if self.weights.is_empty() { self.count() as f64 } else { self.weights.iter().sum() }
+    }
+}
+
+/// What a component's spread is pulled towards, and the least there is.
+#[derive(Clone, Copy)]
+struct Bounds {
+    prior: f64,
+    least: f64,
+}
+
+impl NaturalMixture {
+    /// Whether so many points can bear so many components.
+    pub fn is_borne(space: &LocalKernels, rows: usize, count: usize) -> bool {
+        count <= MOST && rows >= count * LEAST * (space.dim() + 2)
+    }
+
+    /// Of `count` components at most; no variance is below `floor`.
+    pub fn of(space: &LocalKernels, rows: &Rows, count: usize, floor: f64, context: &Context) -> Result<Self, Error> {
+        let (n, some) = (space.dim() as f64, Statistics::of(space, &rows.first));
+        let sums = |of: &mut dyn Iterator<Item = usize>| {
+            let mut sums = vec![0.0; 1 + some.width];
+            for i in of {
+                let weight = weight(some.weights, i);
+                sums[0] += weight;
+                sums[1..].iter_mut().zip(some.row(i)).for_each(|(sum, t)| *sum += weight * t);
+            }
+            sums
+        };
+        let (_, spread) = centre_and_spread(space, &sums(&mut (0..some.count())));
+        let bounds = Bounds { prior: spread * (count as f64).powf(-2.0 / n), least: 0.5 * n * floor };
+        let mut this = NaturalMixture { centres: vec![], kappas: vec![], weights: vec![] };
+        for own in groups_of(space, &rows.first, count) {
+            this.push(space, &sums(&mut own.into_iter()), None, bounds);
+        }
+        this.even_out();
+        let mut before = f64::NEG_INFINITY;
+        for _ in 0..ROUNDS {
+            let likelihood;
+            (this, likelihood) = this.round(space, &some, bounds, context)?;
+            if likelihood - before < ENOUGH {
+                break;
+            }
+            before = likelihood;
+        }
+        if !rows.all.points.is_empty() {
+            let all = Statistics::of(space, &rows.all);
+            for _ in 0..LAST_ROUNDS {
+                (this, _) = this.round(space, &all, bounds, context)?;
+            }
+        }
+        Ok(this)
+    }
+
+    /// A round of expectation and maximisation, and the mean log-likelihood before it.
+    fn round(
+        &self,
+        space: &LocalKernels,
+        rows: &Statistics,
+        bounds: Bounds,
+        context: &Context,
+    ) -> Result<(Self, f64), Error> {
+        let (count, width) = (rows.count(), rows.width);
+        let laws = Laws::of(space, self);
+        let length = laws.constants.len() * (1 + width) + 1;
+        let pieces = by_rows(count.div_ceil(EACH), length, &context.quiet(), |first, out| {
+            for (piece, sums) in (first..).zip(out.chunks_mut(length)) {
+                let own = piece * EACH..((piece + 1) * EACH).min(count);
+                widest(Expectation { laws: &laws, rows, own, sums });
+            }
+        })?;
+        let mut sums = vec![0.0; length];
+        pieces.chunks(length).for_each(|piece| sums.iter_mut().zip(piece).for_each(|(sum, x)| *sum += x));
+        let likelihood = sums.pop().unwrap_or(f64::NAN) / rows.mass();
+        let mut next = NaturalMixture { centres: vec![], kappas: vec![], weights: vec![] };
+        for k in 0..self.weights.len() {
+            let own: Vec<f64> = sums.iter().skip(k).step_by(laws.constants.len()).copied().collect();
+            if own[0] > (space.dim() + 1) as f64 {
+                next.push(space, &own, Some(self.kappas[k]), bounds);
+            }
+        }
+        next.even_out();
+        Ok((if next.weights.is_empty() { self.clone() } else { next }, likelihood))
+    }
+
+    /// Adds the component of largest likelihood for Σ r and Σ r T; from a known concentration, steps towards it.
+    fn push(&mut self, space: &LocalKernels, sums: &[f64], kappa: Option<f64>, bounds: Bounds) {
+        let (centre, spread) = centre_and_spread(space, sums);
+        let pull = 1.0 / (1.0 + sums[0]);
+        let spread = ((1.0 - pull) * spread + pull * bounds.prior).max(bounds.least).max(f64::MIN_POSITIVE);
+        self.centres.extend(centre);
+        // −E t is about n/2κ, the better the sharper the law.
+        let nearer = |kappa: f64| (kappa * -space.bump().mean_statistic(kappa) / spread).clamp(RANGE.0, RANGE.1);
+        self.kappas.push(match kappa {
+            None => space.bump().concentration(spread),
+            Some(kappa) => (0..STEPS).fold(kappa, |kappa, _| nearer(kappa)),
+        });
+        self.weights.push(sums[0]);
+    }
+
+    /// Weights that add up to one.
+    fn even_out(&mut self) {
+        let all: f64 = self.weights.iter().sum();
+        self.weights.iter_mut().for_each(|w| *w /= all);
+    }
+
+    /// Centres with their weights, and for a list of that number the covariances of such laws where they are sharp.
+    pub fn laid_out_as(&self, list: usize, space: &LocalKernels) -> (Sites, Shape) {
+        let (n, count) = (space.dim(), self.weights.len());
+        let (mut factors, mut log_det) = (vec![0.0; n * (n + 1) / 2 * count], vec![0.0; count]);
+        let sharp: Vec<f64> = space.spaces.iter().flat_map(|s| vec![sharp(*s); s.dim()]).collect();
+        for (k, kappa) in self.kappas.iter().enumerate() {
+            for a in 0..n {
+                let rate = (kappa / sharp[a]).sqrt();
+                factors[(a * (a + 1) / 2 + a) * count + k] = rate;
+                log_det[k] -= rate.ln();
+            }
+        }
+        let sites = Sites { points: self.centres.clone(), weights: self.weights.clone(), groups: vec![] };
+        (sites, Shape { list, neighbours: 0, factors, log_det })
+    }
+}
+
+/// The centre of largest likelihood, and −E t about it, from Σ r and Σ r T.
+fn centre_and_spread(space: &LocalKernels, sums: &[f64]) -> (Vec<f64>, f64) {
+    let mean: Vec<f64> = sums[1..].iter().map(|sum| sum / sums[0].max(f64::MIN_POSITIVE)).collect();
+    let (mut centre, mut spread, mut rest) = (vec![], 0.0, mean.as_slice());
+    for s in &space.spaces {
+        let (own, after) = rest.split_at(s.sufficient_width());
+        rest = after;
+        let at = s.centre_of(own);
+        let (a, b) = s.statistic_of(&at);
+        spread -= a.iter().zip(own).map(|(a, t)| a * t).sum::<f64>() + b;
+        centre.extend(at);
+    }
+    (centre, spread.max(0.0))
+}
+
+/// Components as log w + ⟨η, T⟩ − A, padded to whole lanes.
+struct Laws {
+    /// `[number of T, component]`.
+    parameters: Vec<f64>,
+    constants: Vec<f64>,
+}
+
+impl Laws {
+    fn of(space: &LocalKernels, mixture: &NaturalMixture) -> Self {
+        let count = mixture.weights.len().next_multiple_of(ROWS);
+        let width: usize = space.spaces.iter().map(|s: &Space| s.sufficient_width()).sum();
+        let mut laws = Laws { parameters: vec![0.0; width * count], constants: vec![NONE; count] };
+        for (k, centre) in mixture.centres.chunks(space.ambient()).enumerate() {
+            let kappa = mixture.kappas[k];
+            laws.constants[k] = mixture.weights[k].ln() - space.bump().log_normaliser(kappa);
+            let (mut at, mut from) = (0, 0);
+            for s in &space.spaces {
+                let (a, b) = s.statistic_of(&centre[at..at + s.ambient()]);
+                laws.constants[k] += kappa * b;
+                a.iter().enumerate().for_each(|(j, a)| laws.parameters[(from + j) * count + k] = kappa * a);
+                (at, from) = (at + s.ambient(), from + a.len());
+            }
+        }
+        laws
+    }
+}
+
+/// Σ r and Σ r T of each component, `[1 + width, component]`, then the sum of the log-likelihoods, over some rows.
+struct Expectation<'a> {
+    laws: &'a Laws,
+    rows: &'a Statistics<'a>,
+    own: std::ops::Range<usize>,
+    sums: &'a mut [f64],
+}
+
+impl Loop for Expectation<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Expectation { laws, rows, own, sums } = self;
+        let count = laws.constants.len();
+        let (sums, likelihood) = sums.split_at_mut(count * (1 + rows.width));
+        let mut values = vec![[0.0; ROWS]; count / ROWS];
+        for i in own {
+            let (weight, t) = (weight(rows.weights, i), rows.row(i));
+            let mut top = [f64::MIN; ROWS];
+            for (c, value) in values.iter_mut().enumerate() {
+                value.copy_from_slice(&laws.constants[c * ROWS..][..ROWS]);
+                for (t, parameters) in t.iter().zip(laws.parameters.chunks(count)) {
+                    let own = &parameters[c * ROWS..][..ROWS];
+                    for l in 0..ROWS {
+                        value[l] = t.mul_add(own[l], value[l]);
+                    }
+                }
+                for l in 0..ROWS {
+                    top[l] = top[l].max(value[l]);
+                }
+            }
+            let most = top.iter().copied().fold(f64::MIN, f64::max);
+            let mut total = [0.0; ROWS];
+            for value in &mut values {
+                for l in 0..ROWS {
+                    value[l] -= most;
+                }
+                *value = exp(*value);
+                for l in 0..ROWS {
+                    total[l] += value[l];
+                }
+            }
+            let total: f64 = total.iter().sum();
+            likelihood[0] += weight * (most + total.ln());
+            let scale = weight / total;
+            for value in &mut values {
+                for l in 0..ROWS {
+                    value[l] *= scale;
+                }
+            }
+            for (j, sums) in sums.chunks_mut(count).enumerate() {
+                let t = if j == 0 { 1.0 } else { t[j - 1] };
+                for (value, sums) in values.iter().zip(sums.chunks_mut(ROWS)) {
+                    for l in 0..ROWS {
+                        sums[l] = t.mul_add(value[l], sums[l]);
+                    }
+                }
+            }
+        }
+    }
+}
