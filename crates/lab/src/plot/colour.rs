@@ -45,6 +45,8 @@ pub const METHODS: &[(&str, Rgb)] = &[
     ("sphere:2", BLUE),
     ("torus:2", GREEN),
     ("euclidean:2", ORANGE),
+    ("so3", PURPLE),
+    ("hyperbolic:2", SKY),
     ("velocity", BLUE),
     ("adversarial", VERMILLION),
     ("discrepancy", GREEN),

@@ -9,7 +9,7 @@ mod truth;
 
 use super::recipe::{Fits, Recipe};
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
-use crate::plot::{Axis, Figure, Lines, Plot, Series};
+use crate::plot::{Axis, Dash, Figure, Lines, Plot, Series};
 use crate::report::{Claim, Row};
 use minvel::estimate::Estimate;
 use minvel::fit::{Evaluation, Model, Split};
@@ -176,11 +176,11 @@ impl Recovery {
     }
 
     /// The mean excess over laws for each number of points.
-    fn curve(&self, manifold: usize, found: &[Found]) -> Vec<(f64, Estimate)> {
+    fn curve(&self, manifold: usize, found: &[Found]) -> Vec<(f64, f64)> {
         let cells = self.cells(manifold);
         let mean = |points: usize| {
             let own = cells.iter().zip(found).filter(|(cell, _)| cell.points == points);
-            Estimate::of(own.map(|(_, found)| found.excess.mean))
+            Estimate::of(own.map(|(_, found)| found.excess.mean)).mean
         };
         self.settings.points.iter().map(|&points| (points as f64, mean(points))).collect()
     }
@@ -213,13 +213,13 @@ impl Experiment for Recovery {
         for (manifold, found) in all.zip(&found) {
             rows.extend(self.rows(manifold, found));
             let title = title(&*self.manifolds[manifold]);
-            let series = Series::new(&title, &self.settings.manifolds[manifold]);
-            panel = panel.with(series.estimates(self.curve(manifold, found)));
+            let (colour, dash) = look(&self.settings.manifolds[manifold]);
+            panel = panel.with(Series::new(&title, colour).dashed(dash).values(self.curve(manifold, found)));
         }
         let Settings { fresh, .. } = self.settings;
         let caption = format!(
-            "KL(truth‖model) against the number of points, mean over laws, each by {fresh} fresh points; bands are 95 % intervals over the \
-             laws."
+            "KL(truth‖model) against the number of points, mean over laws, each by {fresh} fresh points. Families of \
+             manifolds have a colour, more dimensions are dashed."
         );
         let notes = vec![
             format!(
@@ -229,6 +229,17 @@ impl Experiment for Recovery {
             self.fits.note(),
         ];
         Ok(Findings { rows, figures: vec![Figure::new("excess", &caption, Plot::Lines(panel))], notes })
+    }
+}
+
+/// Whose colour a manifold's curve takes, and its dashes.
+fn look(manifold: &str) -> (&str, Dash) {
+    match manifold {
+        "sphere:5" => ("sphere:2", Dash::Dashed),
+        "torus:4" => ("torus:2", Dash::Dashed),
+        "torus:7" => ("torus:2", Dash::Dotted),
+        "euclidean:8" => ("euclidean:2", Dash::Dashed),
+        other => (other, Dash::Solid),
     }
 }
 
