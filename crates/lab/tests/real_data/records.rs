@@ -21,8 +21,6 @@ enum Flaw {
 const KNOWN: &[(&str, Flaw, &str)] = &[
     ("results/cifar", Flaw::Unnamed, "only the distances came back from the machine, not report.json"),
     ("results/digits/vae", Flaw::Unclean, "trained in four calls, by builds with uncommitted changes"),
-    ("results/digits/wae", Flaw::Unknown, LOST),
-    ("results/fit/benchmark", Flaw::Unknown, LOST),
     ("results/fit/earth", Flaw::Unclean, "made by a build with uncommitted changes"),
     ("results/fit/integrals", Flaw::Unknown, LOST),
     ("results/fit/power", Flaw::Unknown, LOST),
