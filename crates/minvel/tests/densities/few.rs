@@ -2,7 +2,7 @@
 
 use crate::support::fits::settings;
 use minvel::Manifold;
-use minvel::density::{Bump, Density, KernelDensity, Kind, LocalKernels, LocalSettings};
+use minvel::density::{Bump, Density, Family, KernelDensity, Kind, LocalKernels, LocalSettings};
 use minvel::estimate::Estimate;
 use minvel::fit::{Evaluation, Fit, Model, Procedure, Record, Trial};
 use minvel::manifold::{Space, parse};
@@ -303,18 +303,7 @@ fn natural_kernels_are_densities_with_draws_and_slopes() {
         for kappa in [0.3, 20.0] {
             let (manifold, points) = bump(name, kappa, 12, 6);
             let plain = LocalKernels::plain(&manifold, &points, &Context::of_threads(1)).unwrap().density;
-            let settings = LocalSettings {
-                neighbours: vec![],
-                widths: 1,
-                mixtures: vec![4],
-                worth: 0.0,
-                ..LocalSettings::default()
-            };
-            let mixed =
-                settings.fit(&manifold, plain.sample(400, 9), 1, &Context::of_threads(2), false).unwrap().density;
-            let natural = mixed.families().iter().position(|f| matches!(f.kind, Kind::Component { .. })).unwrap();
-            let mixture = mixed.part(natural, &(0..mixed.kernels_of(natural)).collect::<Vec<_>>());
-            assert_eq!(mixture.families()[0].kind, Kind::Component { shape: 0 });
+            let mixture = mixture_of(&manifold, &points, kappa);
             for (what, density) in [("kernels", plain), ("a mixture", mixture)] {
                 // Flat kernels are as wide as 1/√κ; the rules of hyperbolic space resolve them where they are.
                 let radius = if name.starts_with("hyperbolic") { radius } else { radius / kappa.sqrt() };
@@ -332,6 +321,30 @@ fn natural_kernels_are_densities_with_draws_and_slopes() {
             }
         }
     }
+}
+
+/// A mixture of natural laws about some points, with concentrations that differ by a factor of two.
+fn mixture_of(manifold: &Arc<dyn Manifold>, points: &[f64], kappa: f64) -> LocalKernels {
+    let (n, count) = (manifold.dim(), points.len() / manifold.ambient());
+    let (mut factors, mut log_det) = (vec![0.0; n * (n + 1) / 2 * count], vec![0.0; count]);
+    // 1/deviation where the law is sharp, in each direction.
+    let sharp = |space: &Space| vec![if *space == Space::So3 { 2.0 } else { 1.0 }; space.dim()];
+    let sharp: Vec<f64> = manifold.spaces().unwrap().iter().flat_map(sharp).collect();
+    for k in 0..count {
+        for a in 0..n {
+            let rate = (kappa * (1.0 + k as f64 / count as f64) / sharp[a]).sqrt();
+            factors[(a * (a + 1) / 2 + a) * count + k] = rate;
+            log_det[k] -= rate.ln();
+        }
+    }
+    let find = |name: &str| match name {
+        "centres" => Some(points),
+        "shape0" => Some(factors.as_slice()),
+        "log-det0" => Some(log_det.as_slice()),
+        _ => None,
+    };
+    let family = Family { kind: Kind::Component { shape: 0 }, share: 1.0 };
+    LocalKernels::from_tensors(manifold, &[family], find).unwrap()
 }
 
 /// d/dt log p along geodesics, against the derivative in coordinates.
