@@ -13,8 +13,8 @@ use super::kernels::{LocalKernels, Sites, sharp};
 use super::lanes::{ROWS, exp};
 use super::shape::Shape;
 use crate::Error;
-use crate::density::by_rows;
 use crate::density::sample::weight;
+use crate::density::{by_rows, natural};
 use crate::manifold::Space;
 use crate::train::Context;
 use minvel_engine::{Loop, widest};
@@ -28,8 +28,6 @@ const STEPS: usize = 2;
 const LAST_ROUNDS: usize = 2;
 /// Components at most: what needs more of them is better described by normal laws with directions, and by kernels.
 const MOST: usize = 64;
-/// Concentrations that are used.
-const RANGE: (f64, f64) = (1e-3, 1e7);
 /// Points of a piece.
 const EACH: usize = 2048;
 /// The log of a weight of no component.
@@ -166,7 +164,8 @@ impl NaturalMixture {
         let spread = ((1.0 - pull) * spread + pull * bounds.prior).max(bounds.least).max(f64::MIN_POSITIVE);
         self.centres.extend(centre);
         // −E t is about n/2κ, the better the sharper the law.
-        let nearer = |kappa: f64| (kappa * -space.bump().mean_statistic(kappa) / spread).clamp(RANGE.0, RANGE.1);
+        let nearer =
+            |kappa: f64| (kappa * -space.bump().mean_statistic(kappa) / spread).clamp(natural::LEAST, natural::MOST);
         self.kappas.push(match kappa {
             None => space.bump().concentration(spread),
             Some(kappa) => (0..STEPS).fold(kappa, |kappa, _| nearer(kappa)),
