@@ -115,7 +115,8 @@ struct Guess {
     constants: Vec<f64>,
 }
 
-fn statistics_of(bump: &Bump, points: &[f64]) -> Vec<f64> {
+/// The numbers T of which every t is linear, row by row.
+pub(super) fn statistics_of(bump: &Bump, points: &[f64]) -> Vec<f64> {
     let mut out = vec![];
     for point in points.chunks(bump.ambient()) {
         let mut start = 0;

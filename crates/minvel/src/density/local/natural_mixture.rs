@@ -13,9 +13,9 @@ use super::kernels::{LocalKernels, Sites, sharp};
 use super::lanes::{ROWS, exp};
 use super::shape::Shape;
 use crate::Error;
+use crate::density::mixture::statistics_of;
 use crate::density::sample::weight;
 use crate::density::{by_rows, natural};
-use crate::manifold::Space;
 use crate::train::Context;
 use minvel_engine::{Loop, widest};
 
@@ -30,8 +30,6 @@ const LAST_ROUNDS: usize = 2;
 const MOST: usize = 64;
 /// Points of a piece.
 const EACH: usize = 2048;
-/// The log of a weight of no component.
-const NONE: f64 = -1e300;
 
 /// A mixture of natural laws.
 #[derive(Clone, Debug)]
@@ -52,15 +50,8 @@ struct Statistics<'a> {
 
 impl<'a> Statistics<'a> {
     fn of(space: &LocalKernels, rows: &'a Weighted) -> Self {
-        let mut values = vec![];
-        for x in rows.points.chunks(space.ambient()) {
-            let mut at = 0;
-            for s in &space.spaces {
-                s.sufficient(&x[at..at + s.ambient()], &mut values);
-                at += s.ambient();
-            }
-        }
-        Statistics { values, width: space.spaces.iter().map(|s| s.sufficient_width()).sum(), weights: &rows.weights }
+        let values = statistics_of(space.bump(), &rows.points);
+        Statistics { width: values.len() * space.ambient() / rows.points.len(), values, weights: &rows.weights }
     }
 
     fn row(&self, i: usize) -> &[f64] {
@@ -135,7 +126,7 @@ impl NaturalMixture {
         context: &Context,
     ) -> Result<(Self, f64), Error> {
         let (count, width) = (rows.count(), rows.width);
-        let laws = Laws::of(space, self);
+        let laws = Laws::of(space, self, width);
         let length = laws.constants.len() * (1 + width) + 1;
         let pieces = by_rows(count.div_ceil(EACH), length, &context.quiet(), |first, out| {
             for (piece, sums) in (first..).zip(out.chunks_mut(length)) {
@@ -148,9 +139,9 @@ impl NaturalMixture {
         let likelihood = sums.pop().unwrap_or(f64::NAN) / rows.mass();
         let mut next = NaturalMixture { centres: vec![], kappas: vec![], weights: vec![] };
         for k in 0..self.weights.len() {
-            let own: Vec<f64> = sums.iter().skip(k).step_by(laws.constants.len()).copied().collect();
+            let own = &sums[k * (1 + width)..][..1 + width];
             if own[0] > (space.dim() + 1) as f64 {
-                next.push(space, &own, Some(self.kappas[k]), bounds);
+                next.push(space, own, Some(self.kappas[k]), bounds);
             }
         }
         next.even_out();
@@ -211,34 +202,32 @@ fn centre_and_spread(space: &LocalKernels, sums: &[f64]) -> (Vec<f64>, f64) {
     (centre, spread.max(0.0))
 }
 
-/// Components as log w + ⟨η, T⟩ − A, padded to whole lanes.
+/// Components as log w + ⟨η, T⟩ − A.
 struct Laws {
-    /// `[number of T, component]`.
+    /// `[component, number of T]`.
     parameters: Vec<f64>,
     constants: Vec<f64>,
 }
 
 impl Laws {
-    fn of(space: &LocalKernels, mixture: &NaturalMixture) -> Self {
-        let count = mixture.weights.len().next_multiple_of(ROWS);
-        let width: usize = space.spaces.iter().map(|s: &Space| s.sufficient_width()).sum();
-        let mut laws = Laws { parameters: vec![0.0; width * count], constants: vec![NONE; count] };
+    fn of(space: &LocalKernels, mixture: &NaturalMixture, width: usize) -> Self {
+        let mut laws = Laws { parameters: Vec::with_capacity(width * mixture.weights.len()), constants: vec![] };
         for (k, centre) in mixture.centres.chunks(space.ambient()).enumerate() {
             let kappa = mixture.kappas[k];
-            laws.constants[k] = mixture.weights[k].ln() - space.bump().log_normaliser(kappa);
-            let (mut at, mut from) = (0, 0);
+            let (mut constant, mut at) = (mixture.weights[k].ln() - space.bump().log_normaliser(kappa), 0);
             for s in &space.spaces {
                 let (a, b) = s.statistic_of(&centre[at..at + s.ambient()]);
-                laws.constants[k] += kappa * b;
-                a.iter().enumerate().for_each(|(j, a)| laws.parameters[(from + j) * count + k] = kappa * a);
-                (at, from) = (at + s.ambient(), from + a.len());
+                constant += kappa * b;
+                laws.parameters.extend(a.iter().map(|a| kappa * a));
+                at += s.ambient();
             }
+            laws.constants.push(constant);
         }
         laws
     }
 }
 
-/// Σ r and Σ r T of each component, `[1 + width, component]`, then the sum of the log-likelihoods, over some rows.
+/// Σ r and Σ r T of each component, `[component, 1 + width]`, then the sum of the log-likelihoods, over some rows.
 struct Expectation<'a> {
     laws: &'a Laws,
     rows: &'a Statistics<'a>,
@@ -252,51 +241,61 @@ impl Loop for Expectation<'_> {
     #[inline(always)]
     fn run(self) {
         let Expectation { laws, rows, own, sums } = self;
-        let count = laws.constants.len();
-        let (sums, likelihood) = sums.split_at_mut(count * (1 + rows.width));
-        let mut values = vec![[0.0; ROWS]; count / ROWS];
-        for i in own {
-            let (weight, t) = (weight(rows.weights, i), rows.row(i));
+        let (count, width) = (laws.constants.len(), rows.width);
+        let (mut values, mut statistics) = (vec![[0.0; ROWS]; count], vec![[0.0; ROWS]; width]);
+        let (mut lanes, mut likelihood) = (vec![[0.0; ROWS]; count * (1 + width)], [0.0; ROWS]);
+        for first in own.clone().step_by(ROWS) {
+            // Lanes beyond the last row repeat it without weight.
+            let mut weights = [0.0; ROWS];
+            for l in 0..ROWS {
+                let i = (first + l).min(own.end - 1);
+                weights[l] = if first + l < own.end { weight(rows.weights, i) } else { 0.0 };
+                for (all, t) in statistics.iter_mut().zip(rows.row(i)) {
+                    all[l] = *t;
+                }
+            }
             let mut top = [f64::MIN; ROWS];
-            for (c, value) in values.iter_mut().enumerate() {
-                value.copy_from_slice(&laws.constants[c * ROWS..][..ROWS]);
-                for (t, parameters) in t.iter().zip(laws.parameters.chunks(count)) {
-                    let own = &parameters[c * ROWS..][..ROWS];
+            for k in 0..count {
+                let mut value = [laws.constants[k]; ROWS];
+                for (t, &parameter) in statistics.iter().zip(&laws.parameters[k * width..][..width]) {
                     for l in 0..ROWS {
-                        value[l] = t.mul_add(own[l], value[l]);
+                        value[l] = parameter.mul_add(t[l], value[l]);
                     }
                 }
                 for l in 0..ROWS {
                     top[l] = top[l].max(value[l]);
                 }
+                values[k] = value;
             }
-            let most = top.iter().copied().fold(f64::MIN, f64::max);
             let mut total = [0.0; ROWS];
             for value in &mut values {
                 for l in 0..ROWS {
-                    value[l] -= most;
+                    value[l] -= top[l];
                 }
                 *value = exp(*value);
                 for l in 0..ROWS {
                     total[l] += value[l];
                 }
             }
-            let total: f64 = total.iter().sum();
-            likelihood[0] += weight * (most + total.ln());
-            let scale = weight / total;
-            for value in &mut values {
-                for l in 0..ROWS {
-                    value[l] *= scale;
-                }
+            let mut scale = [0.0; ROWS];
+            for l in 0..ROWS {
+                likelihood[l] += weights[l] * (top[l] + total[l].ln());
+                scale[l] = weights[l] / total[l];
             }
-            for (j, sums) in sums.chunks_mut(count).enumerate() {
-                let t = if j == 0 { 1.0 } else { t[j - 1] };
-                for (value, sums) in values.iter().zip(sums.chunks_mut(ROWS)) {
+            for (value, sums) in values.iter().zip(lanes.chunks_mut(1 + width)) {
+                let mut share = [0.0; ROWS];
+                for l in 0..ROWS {
+                    share[l] = value[l] * scale[l];
+                    sums[0][l] += share[l];
+                }
+                for (sum, t) in sums[1..].iter_mut().zip(&statistics) {
                     for l in 0..ROWS {
-                        sums[l] = t.mul_add(value[l], sums[l]);
+                        sum[l] = share[l].mul_add(t[l], sum[l]);
                     }
                 }
             }
         }
+        lanes.push(likelihood);
+        sums.iter_mut().zip(&lanes).for_each(|(sum, lanes)| *sum = lanes.iter().sum());
     }
 }
