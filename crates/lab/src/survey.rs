@@ -8,3 +8,4 @@ pub(crate) mod power;
 mod recipe;
 pub(crate) mod recovery;
 pub(crate) mod small;
+mod splits;

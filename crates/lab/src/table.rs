@@ -38,7 +38,6 @@ mod points;
 mod text;
 mod write;
 
-pub(crate) use about::column_of_parts;
 pub use about::{EARTH, RowColumns, RowFacts};
 pub use blocks::{Blocks, Extent, Position, ROWS};
 pub use codes::{code_columns, code_table, read_codes};

@@ -51,6 +51,7 @@ pub use model::{Drawn, History, Model};
 pub use outliers::{NO_REFERENCE, RankCounts, Reference};
 pub use partition::LogZ;
 pub use procedure::{Procedure, Record, Trial};
+pub use rows::linked_rows;
 pub use running::{RunningEvaluation, RunningSums};
 pub use settings::{
     Effort, EnergySettings, FewSettings, FitSettings, Geometry, Goal, LearningSettings, NetworkSettings,

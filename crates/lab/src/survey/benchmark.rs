@@ -1,6 +1,6 @@
 //! Held-out scores on the splits that others published: places on the sphere, RNA backbones, and vectors of measurements.
 //!
-//! **Statement.** NLL = −mean log p of the test rows of published splits ([`splits`]), with the spread over seeds; what kernels and energies
+//! **Statement.** NLL = −mean log p of the test rows of published splits ([`splits`](super::splits)), with the spread over seeds; what kernels and energies
 //! score alone, and what energies of minimum velocity add, on the same rows. **Source.** chen2024rfm (splits and scores of the
 //! sphere and the torus); the wine and Parkinson's sets of UCI have splits of our own. Two and four neighbouring RNA torsions, on the
 //! splits of all seven, stand for other tables of torsions: there mixtures are the strongest opponents.
@@ -9,9 +9,8 @@
 //! **Error.** Over seeds, whose splits share rows; with one seed, over its test rows.
 //! **Checked by** its own claims, tests/lab/experiment_fit.rs.
 
-mod splits;
-
 use super::recipe::{Fits, Recipe};
+use super::splits;
 use crate::catalogue::{self, locate};
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::report::{Claim, Row};

@@ -2,8 +2,9 @@
 //!
 //! **Statement.** NLL = −mean log p of test rows, over random splits 80/10/10; the model less the kernel density with
 //! cross-validated bandwidth, split by split. Beside it the score of kernels where repeats stay together, and where rows within the
-//! distance of [`minvel::fit::Leak`] do, if random rows leak. **Source.** Issue 5; the data of [`catalogue`].
-//! **Conventions.** Split k is that of seed k, which the fit has too. Test rows decide nothing: networks are stopped, and
+//! distance of [`minvel::fit::Leak`] do, if random rows leak. **Source.** Issue 5; the data of [`catalogue`]; published
+//! splits ([`splits`]). **Conventions.** Split k is the published one of seed k, where it is at hand, or our own of seed k, which the fit has
+//! too. What stays together goes where its first row is in that split. Test rows decide nothing: networks are stopped, and
 //! the share t of the correction is chosen, by validation rows.
 //! **Error.** Standard errors over splits; splits share rows, so that they are somewhat too small.
 //! **Checked by** its own claims, tests/lab/experiment_fit.rs, tests/real_data/earth.rs.
@@ -12,12 +13,13 @@ mod set;
 mod table;
 
 use super::recipe::{Fits, Recipe};
+use super::splits;
 use crate::catalogue;
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
-use crate::table::{Dataset, column_of_parts};
+use crate::table::Dataset;
 use minvel::Error;
 use minvel::estimate::Estimate;
-use minvel::fit::{Evaluation, FewSettings, Fit, FitSettings, Goal, Model, Part, Split, leaked_share};
+use minvel::fit::{Evaluation, FewSettings, Fit, FitSettings, Goal, Model, Split, leaked_share, linked_rows};
 use minvel::train::Context;
 use serde::{Deserialize, Serialize};
 use set::Set;
@@ -41,9 +43,40 @@ struct Earth {
     seed: u64,
     seeds: usize,
     sets: Vec<&'static Set>,
-    /// Where files with the splits of others are, if anywhere.
-    splits: Option<PathBuf>,
+    splits: Splits,
     fits: Fits,
+}
+
+/// Which splits there are.
+#[derive(Deserialize)]
+#[serde(from = "String")]
+enum Splits {
+    /// Published ones where they are at hand, else our own.
+    Published,
+    Own,
+    /// Those of files in a folder.
+    Folder(PathBuf),
+}
+
+impl From<String> for Splits {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "published" => Splits::Published,
+            "own" => Splits::Own,
+            _ => Splits::Folder(PathBuf::from(name)),
+        }
+    }
+}
+
+impl Splits {
+    /// The file with those of a set, if there is one.
+    fn file_of(&self, set: &Set) -> Option<PathBuf> {
+        match self {
+            Splits::Published => splits::file_of(set.data),
+            Splits::Own => None,
+            Splits::Folder(folder) => Some(folder.join(format!("{}.csv", set.data))),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -52,7 +85,7 @@ struct Settings {
     seed: u64,
     seeds: usize,
     sets: Vec<String>,
-    splits: String,
+    splits: Splits,
     fit: Recipe,
 }
 
@@ -112,31 +145,31 @@ impl Earth {
             demand("sets", sets.iter().all(|known| known.name != set.name), &format!("contains `{name}` twice"))?;
             sets.push(set);
         }
-        let splits = (!this.splits.is_empty()).then(|| PathBuf::from(&this.splits));
-        Ok(Earth { seed: this.seed, seeds: this.seeds, sets, splits, fits })
+        Ok(Earth { seed: this.seed, seeds: this.seeds, sets, splits: this.splits, fits })
     }
 
     /// The split of a seed: our own, or that of a file of others, in the order of their seeds.
     fn split(&self, set: &Set, data: &Dataset, seed: u64) -> Result<Split, Error> {
-        let Some(folder) = self.splits.as_ref().filter(|_| !set.drops_repeats()) else { return Ok(data.split(seed)) };
-        let path = folder.join(format!("{}.csv", set.data));
-        let parts = column_of_parts(&path, &format!("seed_{}", seed - self.seed), data.file_rows())?;
-        let of = |part: Part| (0..parts.len()).filter(|&row| parts[row] == part).collect();
-        Ok(Split { train: of(Part::Train), validation: of(Part::Validation), test: of(Part::Test) })
+        match self.splits.file_of(set) {
+            Some(path) => Ok(data.carried(splits::read(&path, seed - self.seed, data.file_rows())?)),
+            None => Ok(data.split(seed)),
+        }
     }
 
     /// Kernels on the same data with repeats kept together, and with near rows kept together where random rows leak.
-    fn views(&self, data: &Dataset, seed: u64, context: &Context) -> Result<[Option<View>; 2], Error> {
+    fn views(&self, data: &Dataset, split: &Split, seed: u64, context: &Context) -> Result<[Option<View>; 2], Error> {
         let settings = self.fits.of(seed);
         let few = FewSettings { rows: 0, ..settings.few.clone() };
         let settings = FitSettings { objective: Goal::None, few, ..settings };
         let view = |distance: String, name: &str| {
             let context = context.within(name);
             let mut fit = Fit::on(&data.manifold).settings(settings.clone()).context(&context);
-            if !distance.is_empty() {
-                fit = fit.block(data.coordinates.distance(&distance)?);
+            let near = (!distance.is_empty()).then(|| data.coordinates.distance(&distance)).transpose()?;
+            if let Some(near) = near {
+                fit = fit.block(near);
             }
-            let fitted = fit.points(&data.points)?;
+            let groups = linked_rows(&data.manifold, &data.points, near, &context)?;
+            let fitted = fit.split(&split.together(&groups).parts()).points(&data.points)?;
             let record = fitted.record().expect("it was just fitted");
             let kde = record.evaluation.baselines.iter().find(|b| b.method == "kde").map(|b| b.difference);
             let gain = kde.unwrap_or(Estimate::single(f64::NAN));
@@ -161,7 +194,7 @@ impl Earth {
         let evaluation = Evaluation::of(&model, data.select(&split.test), seed, context)?;
         // Other views of the same data are no part of the fit.
         let seconds = context.seconds();
-        let [distinct, blocked] = self.views(data, seed, context)?;
+        let [distinct, blocked] = self.views(data, &split, seed, context)?;
         Ok(Outcome {
             rows: data.rows(),
             distinct_rows: data.distinct_rows(),
@@ -205,6 +238,10 @@ impl Experiment for Earth {
             findings.rows.extend(table.rows());
             findings.figures.push(table.figure());
             findings.notes.extend(table.warning());
+            if matches!(self.splits, Splits::Published) && self.splits.file_of(set).is_none() {
+                let what = format!("{name}: our own splits, since there is no data/splits/{}.csv here.", set.data);
+                findings.notes.push(what);
+            }
         }
         let files: Vec<String> = files.iter().map(|(name, sum)| format!("{name} {}…", &sum[..12])).collect();
         findings.notes.push(

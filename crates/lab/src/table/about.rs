@@ -199,13 +199,6 @@ fn parts_of(path: &Path, rows: usize) -> Result<Vec<Part>, Error> {
     parts_in(&table, column, rows)
 }
 
-/// The parts in a column of a file, one for each of so many rows.
-pub(crate) fn column_of_parts(path: &Path, column: &str, rows: usize) -> Result<Vec<Part>, Error> {
-    let table = Table::read(path, &Default::default())?;
-    let column = table.find(column)?;
-    parts_in(&table, column, rows)
-}
-
 fn parts_in(table: &Table, column: usize, rows: usize) -> Result<Vec<Part>, Error> {
     let path = &table.path;
     if table.rows() != rows {

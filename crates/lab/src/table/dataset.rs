@@ -251,6 +251,13 @@ impl Dataset {
         self.with_rows(&distinct_indices(&self.points, self.manifold.ambient()))
     }
 
+    /// A split of the rows of the file as one of the rows that are kept.
+    pub(crate) fn carried(&self, split: Split) -> Split {
+        let Some((kept, _)) = &self.kept else { return split };
+        let rows = |of: Vec<usize>| of.into_iter().filter_map(|row| kept.binary_search(&row).ok()).collect();
+        Split { train: rows(split.train), validation: rows(split.validation), test: rows(split.test) }
+    }
+
     /// 80 % training, 10 % validation, 10 % test.
     pub fn split(&self, seed: u64) -> Split {
         Split::new(self.rows(), seed)

@@ -1,7 +1,11 @@
 //! The experiments on `minvel fit`, at settings small enough for a test. On real data: real_data/earth.rs.
 
-use crate::support::experiments::{FIT, config, entry, row, run};
+use crate::support::experiments::{FIT, config, entry, row, run, try_run};
+use minvel::fit::distinct_indices;
+use minvel_lab::catalogue::locate;
 use minvel_lab::report::Row;
+use minvel_lab::table::{Dataset, Request};
+use minvel_testing::Scratch;
 
 #[test]
 fn laws_are_found_again_on_every_kind_of_manifold_and_more_points_bring_a_fit_nearer() {
@@ -111,5 +115,43 @@ fn improper_settings_are_refused_by_name() {
         let refused = (entry(name).check)(&config(name, &[change]));
         let message = refused.err().unwrap_or_else(|| panic!("`{change}` passed")).to_string();
         assert!(message.contains(named), "`{change}`: {message}");
+    }
+}
+
+/// Earthquakes that repeat an earlier one are test rows, as are some others.
+#[test]
+fn the_earth_is_split_as_a_file_says_and_what_stays_together_goes_with_its_first_row() {
+    let earthquakes = Dataset::read(&locate("earthquake").unwrap(), &Request::default()).unwrap();
+    let (points, rows) = (&earthquakes.points, earthquakes.rows());
+    let known = distinct_indices(points, 3);
+    let part = |row: usize| match (known.binary_search(&row), row % 10) {
+        (Err(_), _) => "test",
+        (Ok(_), 9) => "validation",
+        (Ok(_), 8) => "test",
+        _ => "train",
+    };
+    let scratch = Scratch::new("splits-of-a-file");
+    let write = |lines: usize, header: &str| {
+        let lines: Vec<String> = (0..lines).map(|row| format!("x,{}", part(row))).collect();
+        std::fs::write(scratch.path("earthquake.csv"), format!("{header}\n{}\n", lines.join("\n"))).unwrap();
+    };
+    let place = format!("splits='{}'", scratch.path("").display());
+    let settings = config("earth", &[FIT, "seeds=1", r#"sets=["earthquake"]"#, &place]);
+    write(rows, "other,seed_0");
+    let findings = run("earth-file", "earth", &settings, 0);
+    let leaked = row(&findings, "earthquake: test rows that repeat a training row").value;
+    let at = |row: usize| &points[3 * row..][..3];
+    let tests: Vec<usize> = (0..rows).filter(|&row| part(row) == "test").collect();
+    let repeats_training = |row: &&usize| known.iter().any(|&first| part(first) == "train" && at(first) == at(**row));
+    let expected = 100.0 * tests.iter().filter(repeats_training).count() as f64 / tests.len() as f64;
+    assert!(expected > 30.0 && (leaked - expected).abs() < 1e-9, "{leaked} % of test rows leak, expected {expected} %");
+    let score = |what: &str| row(&findings, what).value;
+    let torn = score("earthquake: NLL of its kernels alone");
+    let whole = score("earthquake: NLL of kernels, repeats kept together");
+    assert!(whole > torn + 0.3, "{whole} where repeats stay together, {torn} where they are test rows");
+    for (lines, header, named) in [(rows - 1, "other,seed_0", "another file"), (rows, "other,seed_1", "seed_0")] {
+        write(lines, header);
+        let refused = try_run("earth-refused", "earth", &settings, 0).err().expect("it is refused").to_string();
+        assert!(refused.contains(named) && refused.contains("earthquake.csv"), "{refused}");
     }
 }

@@ -1,5 +1,6 @@
 //! Experiments with quick settings, run from beginning to end.
 
+use minvel::Error;
 use minvel::train::{Silent, Stop};
 use minvel_lab::experiment::{Config, Entry, Findings, Journal, Runner};
 use minvel_lab::index::named;
@@ -19,11 +20,16 @@ pub fn config(name: &str, changes: &[&str]) -> Config {
 
 /// What it finds, in a folder named after the test.
 pub fn run(of: &str, name: &str, config: &Config, threads: usize) -> Findings {
+    try_run(of, name, config, threads).expect("it runs")
+}
+
+/// The same, or why it does not run.
+pub fn try_run(of: &str, name: &str, config: &Config, threads: usize) -> Result<Findings, Error> {
     let folder = minvel_testing::fresh(&format!("fit-{of}"));
     let journal = Journal::open(&folder, &config.text()).expect("a folder can be made");
     let mut runner = Runner::new(journal, &Silent, Stop::default());
     runner.threads = threads;
-    let findings = (entry(name).check)(config).expect("proper settings").run(&mut runner).expect("it runs");
+    let findings = (entry(name).check)(config).expect("proper settings").run(&mut runner);
     std::fs::remove_dir_all(folder).expect("it was made");
     findings
 }

@@ -330,15 +330,14 @@ impl<'a> Fit<'a> {
             let what = format!("there are {} parts for {rows} rows: give one for each row", parts.len());
             return Err(Error::config(what));
         }
-        let of = |part: Part| (0..rows).filter(|&row| parts[row] == part).collect::<Vec<usize>>();
-        let (train, validation, test) = (of(Part::Train), of(Part::Validation), of(Part::Test));
-        for (name, part) in [("training", &train), ("test", &test)] {
+        let split = Split::by_parts(parts);
+        for (name, part) in [("training", &split.train), ("test", &split.test)] {
             let weighed = |row: &usize| self.about.weights.as_ref().is_none_or(|weights| weights[*row] > 0.0);
             if !part.iter().any(weighed) {
                 return Err(Error::config(format!("the given split has no {name} rows")));
             }
         }
-        Ok(Split { train, validation, test })
+        Ok(split)
     }
 }
 

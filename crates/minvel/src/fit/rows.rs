@@ -29,6 +29,19 @@ impl About {
     }
 }
 
+/// The group of each row, numbered from 0: rows with equal points are one, and so, with a distance, are rows within it and all that
+/// they are linked to, as [`Fit::block`](super::Fit::block) has them.
+pub fn linked_rows(
+    manifold: &Arc<dyn Manifold>,
+    points: &[f64],
+    distance: Option<f64>,
+    context: &Context,
+) -> Result<Vec<u32>, Error> {
+    let rows = (points.len() / manifold.ambient()) as u32;
+    let about = About { weights: None, groups: Some((0..rows).collect()), block: distance };
+    Ok(Given::new(manifold, points, &about, context)?.groups)
+}
+
 /// Rows with positive weights.
 pub(super) struct Given<'a> {
     points: &'a [f64],

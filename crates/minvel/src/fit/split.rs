@@ -51,6 +51,28 @@ impl Split {
         Split { test: part(0..tenth), validation: part(tenth..2 * tenth), train: part(2 * tenth..rows) }
     }
 
+    /// The split that says of each row what it is for.
+    pub fn by_parts(parts: &[Part]) -> Split {
+        let of = |part: Part| (0..parts.len()).filter(|&row| parts[row] == part).collect();
+        Split { train: of(Part::Train), validation: of(Part::Validation), test: of(Part::Test) }
+    }
+
+    /// What each row is for, if it splits all rows.
+    pub fn parts(&self) -> Vec<Part> {
+        let mut parts = vec![Part::Train; self.train.len() + self.validation.len() + self.test.len()];
+        self.validation.iter().for_each(|&row| parts[row] = Part::Validation);
+        self.test.iter().for_each(|&row| parts[row] = Part::Test);
+        parts
+    }
+
+    /// The same split with groups undivided: each goes where its first row is. `groups` has a number for each row.
+    pub fn together(&self, groups: &[u32]) -> Split {
+        let parts = self.parts();
+        let mut first = HashMap::new();
+        let whole = |(row, group)| *first.entry(group).or_insert(parts[row]);
+        Split::by_parts(&groups.iter().enumerate().map(whole).collect::<Vec<_>>())
+    }
+
     /// Splits the points of a sample, groups undivided: a group goes where the points before it, in the order of the permutation
     /// of groups, have not filled a part. Single points are split as [`Split::new`] does. A group of more than a tenth of the points is
     /// for training.

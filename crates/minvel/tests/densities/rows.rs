@@ -4,8 +4,9 @@ use crate::support::fits::settings;
 use minvel::Manifold;
 use minvel::density::{Bump, Sample};
 use minvel::estimate::Estimate;
-use minvel::fit::{Fit, FitSettings, Fitted, Part, Procedure, Split};
+use minvel::fit::{Fit, FitSettings, Fitted, Part, Procedure, Split, linked_rows};
 use minvel::manifold::parse;
+use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
 use minvel_engine::{Clock, Graph, Options, State};
 use std::sync::Arc;
@@ -331,4 +332,19 @@ fn errors_of_log_densities_are_those_of_other_rows() {
         assert!(grouped[k] > 0.5 * moved && grouped[k] < 1.8 * moved, "{} and {moved}", grouped[k]);
         assert!(said[k] < 0.8 * grouped[k], "no power: rows of a group are no independent rows");
     }
+}
+
+#[test]
+fn a_split_with_groups_undivided_sends_each_where_its_first_row_is() {
+    let line = parse("euclidean:1").unwrap();
+    let points = [0.0, 5.0, 0.4, 0.0, 9.0, 5.0, 0.7];
+    let context = Context::of_threads(1);
+    assert_eq!(linked_rows(&line, &points, None, &context).unwrap(), [0, 1, 2, 0, 3, 1, 4]);
+    let near = linked_rows(&line, &points, Some(0.5), &context).unwrap();
+    assert_eq!(near, [0, 1, 0, 0, 2, 1, 0]);
+    use Part::{Test, Train, Validation};
+    let parts = [Test, Train, Train, Validation, Validation, Test, Train];
+    let split = Split::by_parts(&parts);
+    assert_eq!(split.parts(), parts);
+    assert_eq!(split.together(&near).parts(), [Test, Train, Test, Test, Validation, Train, Test]);
 }

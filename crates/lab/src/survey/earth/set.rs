@@ -85,11 +85,6 @@ impl Set {
         Self::LIST.iter().find(|set| set.name == name)
     }
 
-    /// Whether repeated rows are dropped.
-    pub fn drops_repeats(&self) -> bool {
-        self.distinct
-    }
-
     /// Its points.
     pub fn read(&self) -> Result<Dataset, Error> {
         let request = Request {
