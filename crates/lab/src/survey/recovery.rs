@@ -11,12 +11,14 @@ use super::recipe::{Fits, Recipe};
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::plot::{Axis, Dash, Figure, Lines, Plot, Series};
 use crate::report::{Claim, Row};
+use crate::table::{Column, write_table};
 use minvel::estimate::Estimate;
 use minvel::fit::{Evaluation, Model, Split};
 use minvel::manifold::Space;
 use minvel::train::Context;
 use minvel::{Error, Manifold, manifold};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 use truth::{Kind, Truth};
 
@@ -50,6 +52,7 @@ struct Settings {
     laws: Vec<Kind>,
     points: Vec<usize>,
     fresh: usize,
+    tables: String,
     fit: Recipe,
 }
 
@@ -93,6 +96,8 @@ impl Recovery {
         demand("points", this.points.iter().all(|n| *n >= 100), "must be at least 100")?;
         demand("fresh", this.fresh >= 100, "must be at least 100")?;
         demand("manifolds", !this.manifolds.is_empty(), "needs at least one manifold")?;
+        let tables = Path::new(&this.tables);
+        demand("tables", this.tables.is_empty() || tables.is_dir(), &format!("is no folder: {}", tables.display()))?;
         let mut manifolds = vec![];
         for (i, name) in this.manifolds.iter().enumerate() {
             let manifold =
@@ -129,13 +134,25 @@ impl Recovery {
         };
         let law = Truth::new(&**manifold, kind, seed("law"))?;
         let data = law.points(points, seed(&format!("{points} points")));
+        let fresh = law.points(this.fresh, seed("fresh"));
+        let truth = law.log_density(&fresh);
+        if !this.tables.is_empty() {
+            let own = format!("{}.{}.law={}", file_name(name), kind.name(), k + 1);
+            let write = |what: &str, numbers: &[f64], width: usize| {
+                let column = |j: usize| numbers.iter().skip(j).step_by(width).copied().collect();
+                let columns: Vec<Column> = (0..width).map(|j| Column::numbers("", column(j))).collect();
+                write_table(&Path::new(&this.tables).join(format!("{own}.{what}.npy")), &columns)
+            };
+            write(&format!("points={points}"), &data, manifold.ambient())?;
+            write("fresh", &fresh, manifold.ambient())?;
+            write("truth", &truth, 1)?;
+        }
         let settings = self.fits.of(this.seed + k as u64);
         let (m, split) = (manifold.ambient(), Split::new(points, settings.seed));
         let part = |rows: &[usize]| rows.iter().flat_map(|&i| &data[i * m..][..m]).copied().collect::<Vec<f64>>();
         let (train, validation) = (part(&split.train), part(&split.validation));
         let (model, _) = Model::learn(manifold.clone(), &settings, &train, &validation, context)?;
-        let fresh = law.points(this.fresh, seed("fresh"));
-        let excess = Estimate::paired(&law.log_density(&fresh), &model.log_density(&fresh, context)?);
+        let excess = Estimate::paired(&truth, &model.log_density(&fresh, context)?);
         let evaluation = Evaluation::of(&model, fresh, settings.seed, context)?;
         let baselines = evaluation.baselines.iter().filter(|b| b.method != "uniform");
         let mut families: Vec<(String, Estimate)> = baselines.map(|b| (b.method.clone(), b.difference)).collect();
@@ -186,6 +203,11 @@ impl Recovery {
     }
 }
 
+/// A manifold's name in that of a file.
+fn file_name(manifold: &str) -> String {
+    manifold.replace(':', "-")
+}
+
 /// A family's name in a row.
 fn plain(name: &str) -> &str {
     match name {
@@ -202,7 +224,7 @@ impl Experiment for Recovery {
         runner.plan(all.clone().map(|m| self.cells(m).len()).sum());
         let found = runner.each(all.clone(), |runner, manifold| {
             runner.each(self.cells(manifold), |runner, cell| {
-                let name = self.settings.manifolds[manifold].replace(':', "-");
+                let name = file_name(&self.settings.manifolds[manifold]);
                 let unit = format!("{name}.{}.points={}.law={}", cell.kind.name(), cell.points, cell.k + 1);
                 runner.unit(&unit, |context| self.find(cell, context))
             })

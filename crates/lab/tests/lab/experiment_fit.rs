@@ -4,7 +4,7 @@ use crate::support::experiments::{FIT, config, entry, row, run, try_run};
 use minvel::fit::distinct_indices;
 use minvel_lab::catalogue::locate;
 use minvel_lab::report::Row;
-use minvel_lab::table::{Dataset, Request};
+use minvel_lab::table::{Dataset, Request, Table};
 use minvel_testing::Scratch;
 
 #[test]
@@ -26,6 +26,33 @@ fn laws_are_found_again_on_every_kind_of_manifold_and_more_points_bring_a_fit_ne
     let claims = findings.rows.iter().filter(|row| row.claim.is_some()).count();
     assert_eq!((claims, findings.figures.len()), (10, 1));
     assert!(findings.notes.iter().any(|note| note.contains("\"steps\":20")), "{:?}", findings.notes);
+}
+
+/// Whoever has the tables can compute the excess, and find what the program found.
+#[test]
+fn tables_of_laws_are_written_for_other_programs() {
+    let scratch = Scratch::new("tables-of-laws");
+    let place = format!("tables='{}'", scratch.path("").display());
+    let changes = [FIT, "points=[200]", "fresh=300", r#"manifolds=["torus:2"]"#, r#"laws=["smooth"]"#, &place];
+    let findings = run("tables", "recovery", &config("recovery", &changes), 0);
+    let own = "torus-2.smooth.law=1";
+    assert_eq!(scratch.list(), ["fresh", "points=200", "truth"].map(|what| format!("{own}.{what}.npy")));
+    let read = |what: &str| {
+        let table = Table::read(&scratch.path(&format!("{own}.{what}.npy")), &Default::default()).unwrap();
+        table.columns.into_iter().map(|column| column.values).collect::<Vec<_>>()
+    };
+    let (points, fresh, truth) = (read("points=200"), read("fresh"), read("truth"));
+    assert_eq!([points.len(), points[0].len(), fresh.len(), fresh[1].len(), truth.len()], [2, 200, 2, 300, 1]);
+    // What a uniform density has more than the truth is what it has more than the fit, and that more than the truth.
+    let uniform = 2.0 * std::f64::consts::TAU.ln();
+    let excess = truth[0].iter().sum::<f64>() / 300.0 + uniform;
+    assert!(
+        excess > row(&findings, "excess over the truth").value,
+        "a uniform density has {excess} more than the truth"
+    );
+    let missing = format!("tables='{}'", scratch.path("missing").display());
+    let refused = (entry("recovery").check)(&config("recovery", &[&missing])).err().expect("there is no such folder");
+    assert!(refused.to_string().contains("tables"), "{refused}");
 }
 
 #[test]

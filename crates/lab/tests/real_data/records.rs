@@ -22,16 +22,7 @@ const KNOWN: &[(&str, Flaw, &str)] = &[
     ("results/cifar", Flaw::Unnamed, "only the distances came back from the machine, not report.json"),
     ("results/digits/vae", Flaw::Unclean, "trained in four calls, by builds with uncommitted changes"),
     ("results/fit/earth", Flaw::Unclean, "made by a build with uncommitted changes"),
-    ("results/fit/integrals", Flaw::Unknown, LOST),
-    ("results/fit/power", Flaw::Unknown, LOST),
-    ("results/synthetic/bias-variance", Flaw::Unknown, "made before the history was cleaned up"),
-    ("results/synthetic/cd1", Flaw::Unknown, LOST),
-    ("results/synthetic/circle", Flaw::Unknown, "made before the history was cleaned up"),
-    ("results/synthetic/sphere", Flaw::Unknown, "made before the history was cleaned up"),
 ];
-
-/// The commits were clean, but those that landed later hold the same work under other names.
-const LOST: &str = "made by a clean commit that did not come into the history";
 
 pub fn tests() -> Vec<Test> {
     vec![
