@@ -2,7 +2,7 @@
 //!
 //! **Statement.** NLL = −mean log p of test rows, over random splits 80/10/10; the model less the kernel density with
 //! cross-validated bandwidth, split by split. Beside it the score of kernels where repeats stay together, and where rows within the
-//! distance of [`minvel::fit::Leak`] do, if random rows leak. **Source.** Issue 5; the data of [`catalogue`]; published
+//! distance of [`minvel::fit::Leak`] do. **Source.** Issue 5; the data of [`catalogue`]; published
 //! splits ([`splits`]). **Conventions.** Split k is the published one of seed k, where it is at hand, or our own of seed k, which the fit has
 //! too. What stays together goes where its first row is in that split. Test rows decide nothing: networks are stopped, and
 //! the share t of the correction is chosen, by validation rows.
@@ -103,7 +103,7 @@ struct Outcome {
     /// Repeats kept together, kernels alone.
     #[serde(default)]
     distinct: Option<View>,
-    /// Near rows kept together, kernels alone; where many test rows lie near training rows.
+    /// Near rows kept together, kernels alone.
     #[serde(default)]
     blocked: Option<View>,
     /// log Z.
@@ -156,7 +156,7 @@ impl Earth {
         }
     }
 
-    /// Kernels on the same data with repeats kept together, and with near rows kept together where random rows leak.
+    /// Kernels on the same data with repeats kept together, and with near rows kept together.
     fn views(&self, data: &Dataset, split: &Split, seed: u64, context: &Context) -> Result<[Option<View>; 2], Error> {
         let settings = self.fits.of(seed);
         let few = FewSettings { rows: 0, ..settings.few.clone() };
@@ -176,7 +176,7 @@ impl Earth {
             Ok::<_, Error>((View { distance, nll: record.evaluation.test_nll, gain }, record.leak))
         };
         let (distinct, leak) = view(String::new(), "distinct")?;
-        let blocked = leak.filter(|leak| leak.is_large()).map(|leak| data.coordinates.written(leak.distance));
+        let blocked = leak.map(|leak| data.coordinates.written(leak.distance));
         let blocked = match blocked.map(|distance| view(distance, "blocked")) {
             Some(Err(Error::Interrupted)) => return Err(Error::Interrupted),
             // Where nearly all rows are linked there is no such score.

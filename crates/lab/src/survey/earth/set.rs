@@ -28,7 +28,7 @@ pub(super) struct Set {
 /// Where [`Set::published`] comes from.
 pub(super) const PUBLISHED: &str = "The column `paper` has the score of Riemannian flow matching, the best published \
                                     number we have except for RDM's −0.40 ± 0.05 on earthquakes; ± as printed, over \
-                                    five splits other than ours. Volcano, earthquake, fire and RNA were taken from a \
+                                    the five published splits. Volcano, earthquake, fire and RNA were taken from a \
                                     repository or from notes on the paper, flood is from memory; none was checked \
                                     against the paper itself.";
 

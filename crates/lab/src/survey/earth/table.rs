@@ -193,7 +193,7 @@ impl Table {
         };
         let caption = format!(
             "Held-out negative log-likelihood per row, {title}, in nats: lower is better. {count} with 95 % normal \
-             intervals; the published ± is taken as a standard error, over other splits."
+             intervals; the published ± is taken as a standard error."
         );
         let axis = Axis::linear("negative log-likelihood per test row (nats)");
         Figure::new(self.set.name, &caption, Plot::Ranking(Ranking::new(title, axis, entries)))
