@@ -307,8 +307,8 @@ impl Comparison {
         let entry = |v: &Value| (v.title(), v.method.to_string(), v.fid(), v.paper());
         let entries = values.iter().filter(|v| v.judge == judge).map(entry);
         if judge == Judge::Lenet {
-            let caption = "FID of each model and, below it, the paper's (with another LeNet); whiskers are 95 % \
-                           intervals of the mean over seeds.";
+            let caption = "FID of each model and, below it, the paper's (with another LeNet; of an unstated number of \
+                           runs, taken to be ten); whiskers are 95 % intervals of the mean over seeds.";
             return Figure::new("table", caption, beside_paper("Fréchet distance of LeNet features", entries));
         }
         let caption = "The same with Inception's features.";

@@ -3,7 +3,7 @@
 use crate::plot::{Axis, Plot, Ranked, Ranking};
 use minvel::estimate::Estimate;
 
-/// Runs behind a number of the paper's tables.
+/// Runs behind a number of the paper's tables; the paper states them for table 1 only.
 const RUNS: u64 = 10;
 
 /// Our numbers (title, what decides the colour, value) and, below each, the paper's mean and standard deviation over its runs.
