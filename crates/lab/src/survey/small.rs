@@ -11,7 +11,7 @@ use super::recipe::{Fits, Recipe};
 use crate::experiment::{Config, Entry, Experiment, Findings, Runner};
 use crate::report::{Claim, Row};
 use minvel::Error;
-use minvel::density::{Bump, Density, KernelDensity, Search};
+use minvel::density::{Bump, Density, KernelDensity, Sample, Search};
 use minvel::estimate::Estimate;
 use minvel::fit::{FitSettings, Model};
 use minvel::train::Context;
@@ -94,7 +94,8 @@ fn compared(
 ) -> Result<Vec<f64>, Error> {
     let bump = Bump::new(&**model.manifold())?;
     let search = Search { seed: settings.seed, ..Search::default() };
-    let data = bump.outwards(&model.standardised(data));
+    let data = Sample::from(model.standardised(data));
+    let data = data.select(&bump.outwards(data.points()), bump.ambient());
     let (density, _) = KernelDensity::cross_validated(bump, &data, None, &search, context)?;
     let logs = density.log_density(&model.standardised(fresh), context)?;
     Ok(logs.iter().map(|l| l + model.log_unit()).collect())

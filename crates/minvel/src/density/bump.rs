@@ -156,16 +156,16 @@ impl Bump {
         self.factors().flat_map(part).collect()
     }
 
-    /// The points in the order of their distance from their mean, in the coordinates in which t is a sum of squares: an
-    /// order that stays the same when a sphere is turned, and with it whatever is drawn by row.
-    pub fn outwards(&self, points: &[f64]) -> Vec<f64> {
+    /// The order of points by their distance from their mean, in the coordinates in which t is a sum of squares: one
+    /// that stays the same when a sphere is turned, and with it whatever is drawn by row.
+    pub fn outwards(&self, points: &[f64]) -> Vec<usize> {
         let cloud = self.cloud(points);
         let mean = |column: &Vec<f64>| column.iter().sum::<f64>() / column.len() as f64;
         let means: Vec<f64> = cloud.columns.iter().map(mean).collect();
         let square = |i: usize| cloud.row(i).iter().zip(&means).map(|(x, mean)| (x - mean).powi(2)).sum::<f64>();
         let mut order: Vec<(f64, usize)> = (0..cloud.count).map(|i| (square(i), i)).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
-        order.iter().flat_map(|(_, i)| &points[i * self.ambient()..][..self.ambient()]).copied().collect()
+        order.into_iter().map(|(_, i)| i).collect()
     }
 
     /// Appends the coordinates of a point in which t is a sum of squares; on Hⁿ also the factor that goes with them.

@@ -220,7 +220,7 @@ impl Compared {
         let manifold = &**model.manifold();
         let Ok(bump) = Bump::new(manifold) else { return self.wrapped(model, seed, context) };
         let rows = model.kernels().made_of();
-        let centres = &rows.with_points(bump.outwards(rows.points()));
+        let centres = &rows.select(&bump.outwards(rows.points()), manifold.ambient());
         Ok(match self {
             Compared::Uniform => Box::new(Uniform::new(model.manifold()).expect("looked for before")),
             Compared::KernelDensity => {

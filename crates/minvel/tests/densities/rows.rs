@@ -2,7 +2,7 @@
 
 use crate::support::fits::settings;
 use minvel::Manifold;
-use minvel::density::{Bump, Sample};
+use minvel::density::{Bump, Density, KernelDensity, Sample, Search};
 use minvel::estimate::Estimate;
 use minvel::fit::{Fit, FitSettings, Fitted, Part, Procedure, Split, linked_rows};
 use minvel::manifold::parse;
@@ -347,4 +347,41 @@ fn a_split_with_groups_undivided_sends_each_where_its_first_row_is() {
     let split = Split::by_parts(&parts);
     assert_eq!(split.parts(), parts);
     assert_eq!(split.together(&near).parts(), [Test, Train, Test, Test, Validation, Train, Test]);
+}
+
+/// Two clumps, every point five times within 10⁻³, the rows of the first clump ten times as heavy: a kernel density that takes other rows'
+/// weights has the wrong masses, and one that takes other rows' groups is as narrow as the copies lie.
+#[test]
+fn the_kernel_density_that_a_fit_is_compared_with_has_the_weights_and_groups_of_its_rows() {
+    let (manifold, clumps, _) = data("sphere:2", 160, 5);
+    let law = Bump::new(&*manifold).unwrap();
+    let mut stream = Stream::new(Key::new(6, 0), 77);
+    let (mut points, mut weights, mut groups) = (vec![], vec![], vec![]);
+    for (i, centre) in clumps.chunks(3).enumerate() {
+        for _ in 0..5 {
+            points.extend(law.sample(centre, 1e6, &mut stream));
+            weights.push(if i % 3 == 0 { 10.0 } else { 1.0 });
+            groups.push(i as u32);
+        }
+    }
+    let settings = settings(&["objective=none", "few.rows=0"]);
+    let fitted =
+        Fit::on(&manifold).settings(settings.clone()).weights(&weights).groups(&groups).points(&points).unwrap();
+    let record = fitted.record().unwrap();
+    let found = record.evaluation.baselines.iter().find(|b| b.method == "kde").unwrap().nll.mean;
+    let tests = &record.split.as_ref().unwrap().test;
+    let context = Context::of_threads(2);
+    let expected = |train: &Sample| {
+        let search = Search { seed: settings.seed, ..Search::default() };
+        let density = KernelDensity::cross_validated(law.clone(), train, None, &search, &context).unwrap().0;
+        let of = |row: usize| -density.log_density(&points[3 * row..][..3], &context).unwrap()[0];
+        let mass: f64 = tests.iter().map(|&row| weights[row]).sum();
+        tests.iter().map(|&row| weights[row] * of(row)).sum::<f64>() / mass
+    };
+    let train = fitted.model().kernels().made_of();
+    let (right, plain) = (expected(&train), expected(&Sample::from(train.points().to_vec())));
+    println!("NLL of the kernel density: {found}, expected {right}; without weights and groups {plain}");
+    // Folds are drawn in another order, so that the bandwidth is a little different.
+    assert!((found - right).abs() < 0.02, "{found} instead of {right}");
+    assert!((plain - right).abs() > 0.2, "no power: {plain} without weights and groups, {right} with them");
 }
