@@ -148,7 +148,7 @@ fn improper_settings_are_refused_by_name() {
 /// Earthquakes that repeat an earlier one are test rows, as are some others.
 #[test]
 fn the_earth_is_split_as_a_file_says_and_what_stays_together_goes_with_its_first_row() {
-    let earthquakes = Dataset::read(&locate("earthquake").unwrap(), &Request::default()).unwrap();
+    let earthquakes = Dataset::read(locate("earthquake").unwrap(), &Request::default()).unwrap();
     let (points, rows) = (&earthquakes.points, earthquakes.rows());
     let known = distinct_indices(points, 3);
     let part = |row: usize| match (known.binary_search(&row), row % 10) {
@@ -178,7 +178,7 @@ fn the_earth_is_split_as_a_file_says_and_what_stays_together_goes_with_its_first
     assert!(whole > torn + 0.3, "{whole} where repeats stay together, {torn} where they are test rows");
     for (lines, header, named) in [(rows - 1, "other,seed_0", "another file"), (rows, "other,seed_1", "seed_0")] {
         write(lines, header);
-        let refused = try_run("earth-refused", "earth", &settings, 0).err().expect("it is refused").to_string();
+        let refused = try_run("earth-refused", "earth", &settings, 0).expect_err("it is refused").to_string();
         assert!(refused.contains(named) && refused.contains("earthquake.csv"), "{refused}");
     }
 }
