@@ -1,11 +1,13 @@
 //! The experiments on `minvel fit`, at settings small enough for a test. On real data: real_data/earth.rs.
 
 use crate::support::experiments::{FIT, config, entry, row, run, try_run};
+use minvel::estimate::Estimate;
 use minvel::fit::distinct_indices;
 use minvel_lab::catalogue::locate;
 use minvel_lab::report::Row;
 use minvel_lab::table::{Dataset, Request, Table};
 use minvel_testing::Scratch;
+use std::f64::consts::TAU;
 
 #[test]
 fn laws_are_found_again_on_every_kind_of_manifold_and_more_points_bring_a_fit_nearer() {
@@ -43,12 +45,15 @@ fn tables_of_laws_are_written_for_other_programs() {
     };
     let (points, fresh, truth) = (read("points=200"), read("fresh"), read("truth"));
     assert_eq!([points.len(), points[0].len(), fresh.len(), fresh[1].len(), truth.len()], [2, 200, 2, 300, 1]);
-    // What a uniform density has more than the truth is what it has more than the fit, and that more than the truth.
-    let uniform = 2.0 * std::f64::consts::TAU.ln();
-    let excess = truth[0].iter().sum::<f64>() / 300.0 + uniform;
+    // Of points of p, the mean of 1/p is the volume; 1/p is bounded, since the law is smooth.
+    let inverse: Vec<f64> = truth[0].iter().map(|l| (-l).exp() / TAU.powi(2)).collect();
+    let mean = Estimate::of(inverse.iter().copied());
+    println!("mean of 1/(p·vol) over fresh points: {} ± {}", mean.mean, mean.std_error);
+    assert!((mean.mean - 1.0).abs() < 4.0 * mean.std_error && mean.std_error < 0.2, "{mean:?}");
+    let excess = truth[0].iter().sum::<f64>() / 300.0 + 2.0 * TAU.ln();
     assert!(
         excess > row(&findings, "excess over the truth").value,
-        "a uniform density has {excess} more than the truth"
+        "a uniform density is only {excess} behind the truth"
     );
     let missing = format!("tables='{}'", scratch.path("missing").display());
     let refused = (entry("recovery").check)(&config("recovery", &[&missing])).err().expect("there is no such folder");
