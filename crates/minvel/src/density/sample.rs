@@ -7,6 +7,7 @@
 //! changes nothing. No weights: all are 1. No groups: every point is one of its own.
 //! **Error.** Rounding. **Checked by** tests/densities/rows.rs.
 
+use super::repeats::first_rows;
 use crate::estimate::Estimate;
 use std::borrow::Cow;
 
@@ -110,6 +111,11 @@ impl<'a> Sample<'a> {
             if self.weights.is_empty() { vec![] } else { of.iter().map(|&i| self.weight(i)).collect() };
         let groups = if self.groups.is_empty() { vec![] } else { of.iter().map(|&i| self.groups[i]).collect() };
         Sample::new(points, &weights, groups)
+    }
+
+    /// The same, where a point that has no group belongs to those that it repeats.
+    pub fn repeats_together(self, ambient: usize) -> Self {
+        if self.groups.is_empty() { Sample { groups: first_rows(&self.points, ambient).into(), ..self } } else { self }
     }
 
     /// The same with points in other units.

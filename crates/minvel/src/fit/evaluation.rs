@@ -12,7 +12,7 @@ use super::Model;
 use super::expert::Expert;
 use super::fitness::{Coverage, Draws, Fitness, share_inside};
 use super::levels::Levels;
-use crate::Error;
+use crate::{Error, Manifold};
 use crate::density::{
     Bump, Density, FEW_DIMENSIONS, KernelDensity, Mixture, MixtureSearch, OneWidth, Sample, Search, TestPlan, Uniform,
     WrappedMixture,
@@ -21,6 +21,7 @@ use crate::estimate::Estimate;
 use crate::train::{Context, lists};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What held-out rows say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -215,23 +216,24 @@ impl Compared {
         }
     }
 
-    /// Of the points that the kernels stand on, in standard units.
+    /// Of the points that the kernels stand on, in standard units. Repeats of a point stay together, as in the folds of the kernels.
     pub fn density(self, model: &Model, seed: u64, context: &Context) -> Result<Box<dyn Density>, Error> {
-        let manifold = &**model.manifold();
-        let Ok(bump) = Bump::new(manifold) else { return self.wrapped(model, seed, context) };
-        let rows = model.kernels().made_of();
-        let centres = &rows.select(&bump.outwards(rows.points()), manifold.ambient());
+        let (manifold, rows) = (&**model.manifold(), model.kernels().made_of());
+        let m = manifold.ambient();
+        let Ok(bump) = Bump::new(manifold) else {
+            return self.wrapped(model.manifold(), &rows.repeats_together(m), seed, context);
+        };
+        let centres = &rows.select(&bump.outwards(rows.points()), m).repeats_together(m);
         Ok(match self {
             Compared::Uniform => Box::new(Uniform::new(model.manifold()).expect("looked for before")),
             Compared::KernelDensity => {
                 let search = Search { seed, ..Search::default() };
-                if centres.rows(manifold.ambient()) > MANY {
+                if centres.rows(m) > MANY {
                     return Ok(Box::new(OneWidth::natural(model.manifold(), centres, &search, context)?));
                 }
                 Box::new(KernelDensity::cross_validated(bump, centres, None, &search, context)?.0)
             }
             Compared::Mixture => {
-                let m = manifold.ambient();
                 let rows = centres.rows(m);
                 let some: Vec<usize> = (0..rows).step_by(rows.div_ceil(MANY)).collect();
                 let [to_fit, to_choose] = dealt(&centres.select(&some, m), m);
@@ -243,15 +245,20 @@ impl Compared {
     }
 
     /// The same on a manifold that is no product of model spaces.
-    fn wrapped(self, model: &Model, seed: u64, context: &Context) -> Result<Box<dyn Density>, Error> {
-        let (manifold, centres) = (&**model.manifold(), &model.kernels().made_of());
+    fn wrapped(
+        self,
+        manifold: &Arc<dyn Manifold>,
+        centres: &Sample,
+        seed: u64,
+        context: &Context,
+    ) -> Result<Box<dyn Density>, Error> {
         Ok(match self {
-            Compared::Uniform => Box::new(Uniform::new(model.manifold()).expect("looked for before")),
-            Compared::KernelDensity => Box::new(OneWidth::wrapped(model.manifold(), centres, context)?),
+            Compared::Uniform => Box::new(Uniform::new(manifold).expect("looked for before")),
+            Compared::KernelDensity => Box::new(OneWidth::wrapped(manifold, centres, context)?),
             Compared::Mixture => {
                 let [to_fit, to_choose] = dealt(centres, manifold.ambient());
                 let search = MixtureSearch { seed, ..MixtureSearch::default() };
-                Box::new(WrappedMixture::selected(model.manifold(), &to_fit, &to_choose, &search, context)?)
+                Box::new(WrappedMixture::selected(manifold, &to_fit, &to_choose, &search, context)?)
             }
         })
     }

@@ -4,7 +4,7 @@ use crate::support::fits::settings;
 use minvel::Manifold;
 use minvel::density::{Bump, Density, KernelDensity, Sample, Search};
 use minvel::estimate::Estimate;
-use minvel::fit::{Fit, FitSettings, Fitted, Part, Procedure, Split, linked_rows};
+use minvel::fit::{Evaluation, Fit, FitSettings, Fitted, Model, Part, Procedure, Split, linked_rows};
 use minvel::manifold::parse;
 use minvel::train::Context;
 use minvel_engine::random::{Key, Stream};
@@ -384,4 +384,27 @@ fn the_kernel_density_that_a_fit_is_compared_with_has_the_weights_and_groups_of_
     // Folds are drawn in another order, so that the bandwidth is a little different.
     assert!((found - right).abs() < 0.02, "{found} instead of {right}");
     assert!((plain - right).abs() > 0.2, "no power: {plain} without weights and groups, {right} with them");
+}
+
+/// Every point four times: folds that tear repeats apart ask for kernels as narrow as can be.
+#[test]
+fn the_kernel_density_that_a_fit_is_compared_with_keeps_repeats_together() {
+    let (manifold, once, _) = data("sphere:2", 160, 5);
+    let (_, fresh, _) = data("sphere:2", 160, 6);
+    let context = Context::of_threads(2);
+    let settings = settings(&["objective=none"]);
+    let (model, _) = Model::learn(manifold.clone(), &settings, &once.repeat(4), &fresh, &context).unwrap();
+    let evaluation = Evaluation::of(&model, fresh.clone(), settings.seed, &context).unwrap();
+    let found = evaluation.baselines.iter().find(|b| b.method == "kde").unwrap().nll.mean;
+    let expected = |points: &[f64]| {
+        let law = Bump::new(&*manifold).unwrap();
+        let search = Search { seed: settings.seed, ..Search::default() };
+        let density = KernelDensity::cross_validated(law, points, None, &search, &context).unwrap().0;
+        -density.log_density(&fresh, &context).unwrap().iter().sum::<f64>() / 160.0
+    };
+    let (right, torn) = (expected(&once), expected(&once.repeat(4)));
+    println!("NLL of the kernel density: {found}; of each point once {right}, of torn repeats {torn}");
+    // Folds are drawn in another order, so that the bandwidth is a little different.
+    assert!((found - right).abs() < 0.1, "{found} instead of {right}");
+    assert!(torn > right + 1.0, "no power: {torn} with torn repeats, {right} without");
 }
