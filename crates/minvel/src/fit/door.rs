@@ -284,14 +284,17 @@ impl<'a> Fit<'a> {
 
     fn learn(&self, given: &Given, points: &[f64], context: &Context) -> Result<(Model, Record), Error> {
         let Fit { manifold, settings, .. } = self;
-        let (all, m) = (given.distinct(&given.rows), manifold.ambient());
-        enough(&all.sample, m, LEAST_POINTS)?;
-        if all.sample.rows(m) < settings.few.rows {
-            return crossvalidation::learn(manifold, settings, &all.sample, context);
-        }
-        let Split { train, validation, test } = Split::of(&all.sample, m, settings.seed);
-        let [train, validation, test] = [train, validation, test].map(|part| all.given(&part));
-        self.learn_by(given, Split { train, validation, test }, points, context)
+        let split = {
+            let (all, m) = (given.distinct(&given.rows), manifold.ambient());
+            enough(&all.sample, m, LEAST_POINTS)?;
+            if all.sample.rows(m) < settings.few.rows {
+                return crossvalidation::learn(manifold, settings, &all.sample, context);
+            }
+            let Split { train, validation, test } = Split::of(&all.sample, m, settings.seed);
+            let [train, validation, test] = [train, validation, test].map(|part| all.given(&part));
+            Split { train, validation, test }
+        };
+        self.learn_by(given, split, points, context)
     }
 
     /// Learns from rows whose parts are known.
@@ -349,7 +352,10 @@ fn enough(sample: &Sample, ambient: usize, least: usize) -> Result<(), Error> {
         let what = format!("a density needs at least {least} different {of} of positive weight, not {rows}");
         return Err(Error::config(what));
     }
-    let groups = (0..rows).map(|i| sample.group(i)).collect::<HashSet<usize>>().len();
+    let groups = match sample.groups() {
+        [] => rows,
+        groups => groups.iter().collect::<HashSet<&u32>>().len(),
+    };
     if groups < least {
         return Err(Error::config(format!(
             "the {rows} points are in {groups} groups, and at least {least} are needed to judge a model by other groups: group by less, or block by a shorter distance"

@@ -57,15 +57,19 @@ pub(super) struct Given<'a> {
 /// Different points, and the given rows of each.
 pub(super) struct Distinct {
     pub sample: Sample<'static>,
-    pub rows: Vec<Vec<usize>>,
+    /// The given rows, in order,
+    rows: Vec<usize>,
+    /// and the point that each of them is.
+    points: Vec<u32>,
 }
 
 impl Distinct {
     /// The given rows of some of the points, in order.
     pub fn given(&self, of: &[usize]) -> Vec<usize> {
-        let mut rows: Vec<usize> = of.iter().flat_map(|&i| &self.rows[i]).copied().collect();
-        rows.sort_unstable();
-        rows
+        let mut wanted = vec![false; self.points.iter().max().map_or(0, |last| *last as usize + 1)];
+        of.iter().for_each(|&i| wanted[i] = true);
+        let rows = self.rows.iter().zip(&self.points);
+        rows.filter(|(_, point)| wanted[**point as usize]).map(|(row, _)| *row).collect()
     }
 }
 
@@ -109,7 +113,9 @@ impl<'a> Given<'a> {
     }
 
     fn select(&self, rows: &[usize]) -> Vec<f64> {
-        rows.iter().flat_map(|&i| &self.points[self.rows[i] * self.ambient..][..self.ambient]).copied().collect()
+        let mut points = Vec::with_capacity(rows.len() * self.ambient);
+        rows.iter().for_each(|&i| points.extend_from_slice(&self.points[self.rows[i] * self.ambient..][..self.ambient]));
+        points
     }
 
     /// The group of each row that counts.
@@ -132,25 +138,26 @@ impl<'a> Given<'a> {
         Ok(sets.numbers())
     }
 
-    /// The different points of some of the given rows.
+    /// The different points of some of the given rows, which come in order.
     pub fn distinct(&self, rows: &[usize]) -> Distinct {
         let all: Vec<usize> = rows.iter().filter_map(|row| self.rows.binary_search(row).ok()).collect();
         let points = self.select(&all);
-        let first = first_rows(&points, self.ambient);
-        let mut place = vec![0; all.len()];
-        let (mut kept, mut weights, mut given): (Vec<usize>, Vec<f64>, Vec<Vec<usize>>) = (vec![], vec![], vec![]);
+        let mut point_of = first_rows(&points, self.ambient);
+        let (mut kept, mut weights): (Vec<usize>, Vec<f64>) = (vec![], vec![]);
         for (k, &i) in all.iter().enumerate() {
-            if first[k] as usize == k {
-                place[k] = kept.len();
+            let first = point_of[k] as usize;
+            point_of[k] = if first == k {
                 kept.push(i);
                 weights.push(0.0);
-                given.push(vec![]);
-            }
-            let at = place[first[k] as usize];
-            weights[at] += self.weights[i];
-            given[at].push(self.rows[i]);
+                kept.len() as u32 - 1
+            } else {
+                point_of[first]
+            };
+            weights[point_of[k] as usize] += self.weights[i];
         }
         let groups = if self.groups.is_empty() { vec![] } else { kept.iter().map(|&i| self.groups[i]).collect() };
-        Distinct { sample: Sample::new(self.select(&kept), &weights, groups), rows: given }
+        let points = if kept.len() == all.len() { points } else { self.select(&kept) };
+        let rows = all.iter().map(|&i| self.rows[i]).collect();
+        Distinct { sample: Sample::new(points, &weights, groups), rows, points: point_of }
     }
 }
