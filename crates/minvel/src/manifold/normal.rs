@@ -99,7 +99,8 @@ pub(crate) fn side(c: &[f64], x: &[f64]) -> f64 {
 /// The angle in [−π, π) that differs by whole turns.
 #[inline(always)]
 pub(crate) fn wrap(angle: f64) -> f64 {
-    angle - TAU * (angle / TAU + 0.5).floor()
+    // A product: divisions take several times as long.
+    angle - TAU * (angle * (1.0 / TAU) + 0.5).floor()
 }
 
 /// log(sin r/r).
