@@ -17,6 +17,7 @@ pub use checkpoint::{Checkpoint, Scalar, check_header};
 pub use context::{Context, Observer, Silent, Stop};
 pub use kept::{Fingerprint, lists};
 pub use learner::{Drawing, Learner, Learning, Step};
+pub(crate) use rows::summed_together;
 pub use rows::{by_pieces, by_rows};
 
 use crate::{Divergence, Error};

@@ -18,9 +18,8 @@ enum Flaw {
 }
 
 /// Records that are not as they should be, with the reason. One that is mended must be taken off this list.
-const KNOWN: &[(&str, Flaw, &str)] = &[
-    ("results/fit/earth", Flaw::Unclean, "nothing had changed but an earlier version of the record itself"),
-];
+const KNOWN: &[(&str, Flaw, &str)] =
+    &[("results/fit/earth", Flaw::Unclean, "nothing had changed but an earlier version of the record itself")];
 
 pub fn tests() -> Vec<Test> {
     vec![

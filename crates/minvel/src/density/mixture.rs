@@ -11,7 +11,7 @@ use super::cloud::exp_below_zero;
 use super::component::Component;
 use super::family::Natural;
 use super::sample::{Sample, weight};
-use super::{Bump, Density, blend, blended_draws, by_rows, draw, rows, share, uniform_points};
+use super::{Bump, Density, blend, blended_draws, by_rows, draw, rows, share, summed_together, uniform_points};
 use crate::manifold::Space;
 use crate::train::Context;
 use crate::{Error, Manifold};
@@ -220,12 +220,11 @@ impl<'a> Task<'a> {
     fn expected(&self, guess: &Guess, context: &Context) -> Result<(Vec<f64>, f64), Error> {
         let k = guess.constants.len();
         let length = (1 + self.width) * k + 1;
-        // Sums of so many points each, whatever the threads, so that rounding does not depend on them.
-        const EACH: usize = 256;
-        let all = by_rows(self.count.div_ceil(EACH), length, context, |first, parts| {
+        let each = summed_together(self.count);
+        let all = by_rows(self.count.div_ceil(each), length, context, |first, parts| {
             let mut shares = vec![0.0; k];
             for (part, sums) in (first..).zip(parts.chunks_mut(length)) {
-                for i in part * EACH..((part + 1) * EACH).min(self.count) {
+                for i in part * each..((part + 1) * each).min(self.count) {
                     let statistics = &self.statistics[i * self.width..][..self.width];
                     let weight = weight(&self.weights, i);
                     sums[length - 1] += weight * expectation(guess, statistics, &mut shares);

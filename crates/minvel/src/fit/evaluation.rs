@@ -12,13 +12,13 @@ use super::Model;
 use super::expert::Expert;
 use super::fitness::{Coverage, Draws, Fitness, share_inside};
 use super::levels::Levels;
-use crate::{Error, Manifold};
 use crate::density::{
     Bump, Density, FEW_DIMENSIONS, KernelDensity, Mixture, MixtureSearch, OneWidth, Sample, Search, TestPlan, Uniform,
     WrappedMixture,
 };
 use crate::estimate::Estimate;
 use crate::train::{Context, lists};
+use crate::{Error, Manifold};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;

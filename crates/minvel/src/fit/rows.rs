@@ -114,7 +114,8 @@ impl<'a> Given<'a> {
 
     fn select(&self, rows: &[usize]) -> Vec<f64> {
         let mut points = Vec::with_capacity(rows.len() * self.ambient);
-        rows.iter().for_each(|&i| points.extend_from_slice(&self.points[self.rows[i] * self.ambient..][..self.ambient]));
+        rows.iter()
+            .for_each(|&i| points.extend_from_slice(&self.points[self.rows[i] * self.ambient..][..self.ambient]));
         points
     }
 

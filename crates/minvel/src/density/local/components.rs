@@ -21,8 +21,8 @@ use super::places::Rows as Lanes;
 use super::shape::{Shape, cholesky};
 use super::together;
 use crate::Error;
-use crate::density::by_rows;
 use crate::density::sample::weight;
+use crate::density::{by_rows, summed_together};
 use crate::manifold::Space;
 use crate::train::Context;
 use minvel_engine::{Loop, widest};
@@ -34,8 +34,6 @@ const ROUNDS: usize = 25;
 const REPRESENTED: usize = 20_000;
 /// Rounds with all of them then.
 const LAST_ROUNDS: usize = 4;
-/// Points of a piece.
-const EACH: usize = 2048;
 /// Points for each number of a component that there are at least.
 pub(super) const LEAST: usize = 5;
 /// A responsibility below this is none, and so is one of which the component promises no more.
@@ -184,9 +182,10 @@ impl Components {
         let (m, n, count) = (space.ambient(), space.dim(), self.weights.len());
         let (rows, width) = (of.points.len() / m, width(n));
         let kernels = self.as_kernels(space);
-        let pieces = by_rows(rows.div_ceil(EACH), count * width, &context.quiet(), |first, out| {
+        let each = summed_together(rows);
+        let pieces = by_rows(rows.div_ceil(each), count * width, &context.quiet(), |first, out| {
             for (piece, out) in (first..).zip(out.chunks_mut(count * width)) {
-                let own = piece * EACH..((piece + 1) * EACH).min(rows);
+                let own = piece * each..((piece + 1) * each).min(rows);
                 let points = &of.points[own.start * m..own.end * m];
                 let weights = if of.weights.is_empty() { &[] } else { &of.weights[own] };
                 widest(Expectation { kernels: &kernels, points, weights, out });

@@ -15,7 +15,7 @@ use super::shape::Shape;
 use crate::Error;
 use crate::density::mixture::statistics_of;
 use crate::density::sample::weight;
-use crate::density::{by_rows, natural};
+use crate::density::{by_rows, natural, summed_together};
 use crate::train::Context;
 use minvel_engine::{Loop, widest};
 
@@ -28,8 +28,6 @@ const STEPS: usize = 2;
 const LAST_ROUNDS: usize = 2;
 /// Components at most: what needs more of them is better described by normal laws with directions, and by kernels.
 const MOST: usize = 64;
-/// Points of a piece.
-const EACH: usize = 2048;
 
 /// A mixture of natural laws.
 #[derive(Clone, Debug)]
@@ -128,9 +126,10 @@ impl NaturalMixture {
         let (count, width) = (rows.count(), rows.width);
         let laws = Laws::of(space, self, width);
         let length = laws.constants.len() * (1 + width) + 1;
-        let pieces = by_rows(count.div_ceil(EACH), length, &context.quiet(), |first, out| {
+        let each = summed_together(count);
+        let pieces = by_rows(count.div_ceil(each), length, &context.quiet(), |first, out| {
             for (piece, sums) in (first..).zip(out.chunks_mut(length)) {
-                let own = piece * EACH..((piece + 1) * EACH).min(count);
+                let own = piece * each..((piece + 1) * each).min(count);
                 widest(Expectation { laws: &laws, rows, own, sums });
             }
         })?;

@@ -6,14 +6,18 @@
 //! **Source.** dempster1977em. **Conventions.** Families below a share of 10⁻³ are dropped; the uniform law keeps 10⁻⁴. **Checked by** tests/densities/local_kernels.rs.
 
 use crate::Error;
-use crate::density::by_rows;
+use crate::density::cloud::exp_below_zero;
 use crate::density::sample::weight;
+use crate::density::{by_rows, summed_together};
 use crate::train::Context;
 
 /// Shares below this are dropped, and the others made to add up to one.
 const NEGLIGIBLE: f64 = 1e-3;
 /// The uniform law keeps at least this share, so that no place has density zero.
 const LEAST_UNIFORM: f64 = 1e-4;
+
+/// Likelihoods below e^this of the largest are none.
+const NONE: f64 = -600.0;
 
 /// Rounds of EM at most.
 pub(super) const ROUNDS: usize = 300;
@@ -33,10 +37,105 @@ pub(super) struct Rows<'a> {
     pub uniform_first: bool,
 }
 
-impl Rows<'_> {
-    /// The sum of the weights of so many rows.
-    fn mass(&self, rows: usize) -> f64 {
-        if self.weights.is_empty() { rows as f64 } else { self.weights.iter().sum() }
+/// Likelihoods of some families at rows, relative to that of the likeliest of all families.
+struct Likelihoods<'a> {
+    /// `[rows, families]`.
+    values: Vec<f64>,
+    /// log of what they are relative to.
+    tops: Vec<f64>,
+    /// Which families they are.
+    families: Vec<usize>,
+    weights: &'a [f64],
+    /// Σ w.
+    mass: f64,
+}
+
+impl<'a> Likelihoods<'a> {
+    /// Of those families of `all` that have a share.
+    fn of(rows: &Rows<'a>, shares: &[f64], context: &Context) -> Result<Self, Error> {
+        let (all, families) = (shares.len(), (0..shares.len()).filter(|k| shares[*k] > 0.0).collect::<Vec<usize>>());
+        let count = rows.logs.len() / all;
+        let top = |row: &[f64]| row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let tops: Vec<f64> = rows.logs.chunks(all).map(top).collect();
+        let values = by_rows(count, families.len(), &context.quiet(), |first, out| {
+            let logs = rows.logs[first * all..].chunks(all).zip(&tops[first..]);
+            for ((row, top), out) in logs.zip(out.chunks_mut(families.len())) {
+                for (out, &family) in out.iter_mut().zip(&families) {
+                    let log = row[family] - top;
+                    *out = if log > NONE { exp_below_zero(log) } else { 0.0 };
+                }
+            }
+        })?;
+        let mass = if rows.weights.is_empty() { count as f64 } else { rows.weights.iter().sum() };
+        Ok(Likelihoods { values, tops, families, weights: rows.weights, mass })
+    }
+
+    /// Without family number k of these.
+    fn without(&self, k: usize) -> Self {
+        let kept = |(own, _): &(usize, &f64)| *own % self.families.len() != k;
+        let values = self.values.iter().enumerate().filter(kept).map(|(_, value)| *value).collect();
+        let mut families = self.families.clone();
+        families.remove(k);
+        Likelihoods { values, families, tops: self.tops.clone(), ..*self }
+    }
+
+    /// The shares of these families.
+    fn own(&self, shares: &[f64]) -> Vec<f64> {
+        self.families.iter().map(|family| shares[*family]).collect()
+    }
+
+    /// The mean of log Σ_s π_s e^{l_s}. Terms by several threads, added in the order of the rows.
+    fn mean(&self, shares: &[f64], context: &Context) -> Result<f64, Error> {
+        let (count, own) = (self.families.len(), self.own(shares));
+        let terms = by_rows(self.tops.len(), 1, &context.quiet(), |first, out| {
+            for (i, (row, out)) in (first..).zip(self.values[first * count..].chunks(count).zip(out)) {
+                let sum: f64 = row.iter().zip(&own).map(|(l, s)| l * s).sum();
+                *out = weight(self.weights, i) * (self.tops[i] + sum.ln());
+            }
+        })?;
+        Ok(terms.iter().sum::<f64>() / self.mass)
+    }
+
+    /// What the mean falls by without each of the families, the others in the same ratios.
+    fn falls(&self, shares: &[f64], context: &Context) -> Result<Vec<f64>, Error> {
+        let (count, own) = (self.families.len(), self.own(shares));
+        let falls = by_rows(self.tops.len(), count, &context.quiet(), |first, out| {
+            let rows = self.values[first * count..].chunks(count).zip(out.chunks_mut(count));
+            for (i, (row, out)) in (first..).zip(rows) {
+                let all: f64 = row.iter().zip(&own).map(|(l, s)| l * s).sum();
+                for ((out, l), s) in out.iter_mut().zip(row).zip(&own) {
+                    *out = weight(self.weights, i) * (1.0 - l * s / all).max(f64::MIN_POSITIVE).ln();
+                }
+            }
+        })?;
+        let mut missed = vec![0.0; count];
+        for row in falls.chunks(count) {
+            missed.iter_mut().zip(row).for_each(|(missed, fall)| *missed -= fall);
+        }
+        Ok(missed.iter().zip(&own).map(|(missed, share)| missed / self.mass + (1.0 - share).ln()).collect())
+    }
+
+    /// Rounds of EM.
+    fn rounds(&self, mut shares: Vec<f64>, rounds: usize, context: &Context) -> Result<Vec<f64>, Error> {
+        let (count, rows) = (self.families.len(), self.tops.len());
+        let each = summed_together(rows);
+        for _ in 0..rounds {
+            let own = self.own(&shares);
+            let sums = by_rows(rows.div_ceil(each), count, &context.quiet(), |first, out| {
+                for (part, next) in (first..).zip(out.chunks_mut(count)) {
+                    let rows = &self.values[part * each * count..((part + 1) * each).min(rows) * count];
+                    for (i, row) in (part * each..).zip(rows.chunks(count)) {
+                        let total: f64 = row.iter().zip(&own).map(|(l, s)| l * s).sum();
+                        let factor = weight(self.weights, i) / total;
+                        next.iter_mut().zip(row).for_each(|(next, l)| *next += l * factor);
+                    }
+                }
+            })?;
+            for (k, family) in self.families.iter().enumerate() {
+                shares[*family] *= sums.iter().skip(k).step_by(count).sum::<f64>() / self.mass;
+            }
+        }
+        Ok(shares)
     }
 }
 
@@ -59,10 +158,11 @@ pub(super) fn shares(
         weights = (0..REPRESENTED).filter_map(|k| all.weights.get(place(k))).copied().collect();
         some = Rows { logs: &represented, weights: &weights, ..*all };
     }
-    shares = rounds_of_em(&some, shares, rounds, context)?;
-    shares = fewest(&some, shares, worth, context)?;
+    let likelihoods = Likelihoods::of(&some, &shares, context)?;
+    shares = likelihoods.rounds(shares, rounds, context)?;
+    shares = fewest(likelihoods, shares, worth, all.uniform_first, context)?;
     if rows > REPRESENTED {
-        shares = rounds_of_em(all, shares, rounds.min(LAST_ROUNDS), context)?;
+        shares = Likelihoods::of(all, &shares, context)?.rounds(shares, rounds.min(LAST_ROUNDS), context)?;
     }
     shares.iter_mut().filter(|s| **s < NEGLIGIBLE).for_each(|s| *s = 0.0);
     if all.uniform_first {
@@ -76,82 +176,35 @@ pub(super) fn shares(
 const AGAIN: usize = 20;
 
 /// The shares without families that are hardly missed.
-fn fewest(of: &Rows, mut shares: Vec<f64>, worth: f64, context: &Context) -> Result<Vec<f64>, Error> {
-    let &Rows { logs, weights, uniform_first } = of;
-    let count = shares.len();
-    let mass = of.mass(logs.len() / count);
-    let (rows, quiet) = (logs.len() / count, &context.quiet());
-    // Terms by several threads, and added in the order of the rows.
-    let mean = |shares: &[f64]| -> Result<f64, Error> {
-        let terms = by_rows(rows, 1, quiet, |first, out| {
-            for (i, (row, out)) in (first..).zip(logs[first * count..].chunks(count).zip(out)) {
-                *out = weight(weights, i) * log_mean(row, shares);
-            }
-        })?;
-        Ok(terms.iter().sum::<f64>() / mass)
-    };
-    let least = if worth > 0.0 { mean(&shares)? - worth } else { return Ok(shares) };
+fn fewest(
+    mut of: Likelihoods,
+    mut shares: Vec<f64>,
+    worth: f64,
+    uniform_first: bool,
+    context: &Context,
+) -> Result<Vec<f64>, Error> {
+    let least = if worth > 0.0 { of.mean(&shares, context)? - worth } else { return Ok(shares) };
     loop {
         context.go_on()?;
-        // What the mean falls by without each of them, the others in the same ratios.
-        let falls = by_rows(rows, count, quiet, |first, out| {
-            for (i, (row, out)) in (first..).zip(logs[first * count..].chunks(count).zip(out.chunks_mut(count))) {
-                let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                out.iter_mut().zip(row).zip(&shares).for_each(|((part, l), s)| *part = s * (l - top).exp());
-                let all: f64 = out.iter().sum();
-                out.iter_mut().for_each(|x| *x = weight(weights, i) * (1.0 - *x / all).max(f64::MIN_POSITIVE).ln());
-            }
-        })?;
-        let mut missed = vec![0.0; count];
-        for row in falls.chunks(count) {
-            missed.iter_mut().zip(row).for_each(|(missed, fall)| *missed -= fall);
-        }
-        let kept = |k: &usize| shares[*k] > 0.0 && !(uniform_first && *k == 0);
-        let fall = |k: usize| missed[k] / mass + (1.0 - shares[k]).ln();
-        let left: Vec<usize> = (0..count).filter(kept).collect();
-        let Some(&next) = left.iter().min_by(|a, b| fall(**a).total_cmp(&fall(**b))).filter(|_| left.len() > 1) else {
+        let falls = of.falls(&shares, context)?;
+        let kept = |k: &usize| shares[of.families[*k]] > 0.0 && !(uniform_first && of.families[*k] == 0);
+        let left: Vec<usize> = (0..falls.len()).filter(kept).collect();
+        let Some(&next) = left.iter().min_by(|a, b| falls[**a].total_cmp(&falls[**b])).filter(|_| left.len() > 1)
+        else {
             return Ok(shares);
         };
         let mut without = shares.clone();
-        without[next] = 0.0;
+        without[of.families[next]] = 0.0;
         let sum: f64 = without.iter().sum();
         without.iter_mut().for_each(|share| *share /= sum);
-        without = rounds_of_em(of, without, AGAIN, context)?;
+        let others = of.without(next);
+        without = others.rounds(without, AGAIN, context)?;
         // Rows that only this family says anything about make it no number.
-        if mean(&without)?.partial_cmp(&least).is_none_or(std::cmp::Ordering::is_lt) {
+        if others.mean(&without, context)?.partial_cmp(&least).is_none_or(std::cmp::Ordering::is_lt) {
             return Ok(shares);
         }
-        shares = without;
+        (shares, of) = (without, others);
     }
-}
-
-fn rounds_of_em(of: &Rows, mut shares: Vec<f64>, rounds: usize, context: &Context) -> Result<Vec<f64>, Error> {
-    // Sums of so many rows each, whatever the threads, so that rounding does not depend on them.
-    const EACH: usize = 4096;
-    let (count, logs) = (shares.len(), of.logs);
-    let rows = logs.len() / count;
-    let mass = of.mass(rows);
-    let likelihoods = by_rows(rows, count, &context.quiet(), |first, out| {
-        for (row, out) in logs[first * count..].chunks(count).zip(out.chunks_mut(count)) {
-            let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            out.iter_mut().zip(row).for_each(|(out, x)| *out = (x - top).exp());
-        }
-    })?;
-    for _ in 0..rounds {
-        let sums = by_rows(rows.div_ceil(EACH), count, &context.quiet(), |first, out| {
-            for (part, next) in (first..).zip(out.chunks_mut(count)) {
-                let rows = &likelihoods[part * EACH * count..((part + 1) * EACH).min(rows) * count];
-                for (i, row) in (part * EACH..).zip(rows.chunks(count)) {
-                    let total = row.iter().zip(&shares).map(|(l, s)| l * s).sum::<f64>() / weight(of.weights, i);
-                    next.iter_mut().zip(row).for_each(|(next, l)| *next += l / total);
-                }
-            }
-        })?;
-        for (k, share) in shares.iter_mut().enumerate() {
-            *share *= sums.iter().skip(k).step_by(count).sum::<f64>() / mass;
-        }
-    }
-    Ok(shares)
 }
 
 /// log Σ_k π_k e^{logs_k}.
