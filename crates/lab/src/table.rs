@@ -38,6 +38,7 @@ mod points;
 mod text;
 mod write;
 
+pub(crate) use about::part;
 pub use about::{EARTH, RowColumns, RowFacts};
 pub use blocks::{Blocks, Extent, Position, ROWS};
 pub use codes::{code_columns, code_table, read_codes};

@@ -5,7 +5,8 @@
 //! of that seed, N − 2⌊N/10⌋, ⌊N/10⌋ and ⌊N/10⌋ rows. **Checked by** its own tests.
 
 use crate::catalogue::roots;
-use minvel::fit::Split;
+use crate::table::part;
+use minvel::fit::{Part, Split};
 use minvel::{Error, file};
 use std::path::{Path, PathBuf};
 
@@ -25,25 +26,15 @@ fn parse(text: &str, seed: u64, rows: usize) -> Result<Split, String> {
     let header = lines.next().ok_or("is empty; expected a header seed_0,seed_1,…")?;
     let column = header.split(',').position(|cell| cell.trim() == name);
     let column = column.ok_or_else(|| format!("has no column `{name}`, only {header}"))?;
-    let mut split = Split { train: vec![], validation: vec![], test: vec![] };
-    let mut count = 0;
-    for (row, line) in lines.enumerate() {
-        let part = match line.split(',').nth(column).map(str::trim) {
-            Some("train") => &mut split.train,
-            Some("validation") => &mut split.validation,
-            Some("test") => &mut split.test,
-            other => {
-                let what = other.unwrap_or("nothing");
-                return Err(format!("line {}: expected train, validation or test, not {what}", row + 2));
-            }
-        };
-        part.push(row);
-        count += 1;
+    let read = |(row, line): (usize, &str)| {
+        let word = line.split(',').nth(column).map_or("nothing", str::trim);
+        part(word).ok_or_else(|| format!("line {}: expected train, validation or test, not {word}", row + 2))
+    };
+    let parts = lines.enumerate().map(read).collect::<Result<Vec<Part>, String>>()?;
+    match parts.len() == rows {
+        true => Ok(Split::by_parts(&parts)),
+        false => Err(format!("has {} rows, the data {rows}: it belongs to another file", parts.len())),
     }
-    if count != rows {
-        return Err(format!("has {count} rows, the data {rows}: it belongs to another file"));
-    }
-    Ok(split)
 }
 
 #[cfg(test)]

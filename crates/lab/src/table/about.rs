@@ -51,7 +51,7 @@ impl RowColumns {
 }
 
 /// The part of a word.
-fn part(text: &str) -> Option<Part> {
+pub(crate) fn part(text: &str) -> Option<Part> {
     match text.trim().to_ascii_lowercase().as_str() {
         "train" | "training" => Some(Part::Train),
         "validation" | "valid" | "val" | "dev" => Some(Part::Validation),

@@ -392,8 +392,8 @@ fn the_kernel_density_that_a_fit_is_compared_with_keeps_repeats_together() {
     let (manifold, once, _) = data("sphere:2", 160, 5);
     let (_, fresh, _) = data("sphere:2", 160, 6);
     let context = Context::of_threads(2);
-    let settings = settings(&["objective=none"]);
-    let (model, _) = Model::learn(manifold.clone(), &settings, &once.repeat(4), &fresh, &context).unwrap();
+    let (settings, repeated) = (settings(&["objective=none"]), once.repeat(4));
+    let (model, _) = Model::learn(manifold.clone(), &settings, &repeated, &fresh, &context).unwrap();
     let evaluation = Evaluation::of(&model, fresh.clone(), settings.seed, &context).unwrap();
     let found = evaluation.baselines.iter().find(|b| b.method == "kde").unwrap().nll.mean;
     let expected = |points: &[f64]| {
@@ -402,7 +402,7 @@ fn the_kernel_density_that_a_fit_is_compared_with_keeps_repeats_together() {
         let density = KernelDensity::cross_validated(law, points, None, &search, &context).unwrap().0;
         -density.log_density(&fresh, &context).unwrap().iter().sum::<f64>() / 160.0
     };
-    let (right, torn) = (expected(&once), expected(&once.repeat(4)));
+    let (right, torn) = (expected(&once), expected(&repeated));
     println!("NLL of the kernel density: {found}; of each point once {right}, of torn repeats {torn}");
     // Folds are drawn in another order, so that the bandwidth is a little different.
     assert!((found - right).abs() < 0.1, "{found} instead of {right}");
