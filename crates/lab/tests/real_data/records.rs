@@ -1,6 +1,6 @@
 //! Recorded results name the build that made them: a commit without changes, which a reader finds in the history.
 
-use minvel_testing::{Need, Test, note, test};
+use minvel_testing::{Need, Test, test};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,6 @@ enum Flaw {
     /// The commit is not in the history.
     Unknown,
 }
-
-/// Records that are not as they should be, with the reason. One that is mended must be taken off this list.
-const KNOWN: &[(&str, Flaw, &str)] =
-    &[("results/fit/earth", Flaw::Unclean, "nothing had changed but an earlier version of the record itself")];
 
 pub fn tests() -> Vec<Test> {
     vec![
@@ -114,40 +110,20 @@ fn records() -> Vec<Record> {
     found
 }
 
-/// Compares what is found with the list of those that are known.
+/// No record has one of these flaws.
 fn check(of: &[Flaw], is_known: impl Fn(&str) -> bool) {
-    let records = records();
-    let found: BTreeSet<(&str, Flaw)> =
-        records.iter().flat_map(|r| r.flaws(&is_known).into_iter().map(|flaw| (r.name.as_str(), flaw))).collect();
-    // who names no commit cannot be looked up, and the commit below changes is no commit of the result
-    let listed = |name: &str| KNOWN.iter().any(|(own, flaw, _)| *own == name && *flaw < Flaw::Unknown);
-    for &(name, flaw) in found.iter().filter(|(_, flaw)| of.contains(flaw)) {
-        let known = KNOWN.iter().any(|(own, kind, _)| *own == name && *kind == flaw);
-        let excused = known || (flaw == Flaw::Unknown && listed(name));
-        let revisions = &records.iter().find(|r| r.name == name).expect("it was found").revisions;
-        assert!(
-            excused,
-            "docs/{name} is {flaw:?} (revisions {revisions:?}): make it with a build of a clean commit of the main branch, \
-             or add it to the known ones with the reason, here and in docs/results/README.md"
-        );
-    }
-    for (name, flaw, why) in KNOWN.iter().filter(|(_, flaw, _)| of.contains(flaw)) {
-        note!("docs/{name}: {flaw:?}: {why}");
-        assert!(
-            found.contains(&(name, *flaw)),
-            "docs/{name} is no longer {flaw:?}: take it off the list of known ones, and off docs/results/README.md"
-        );
+    for record in records() {
+        let Record { name, revisions } = &record;
+        for flaw in record.flaws(&is_known).iter().filter(|flaw| of.contains(flaw)) {
+            panic!(
+                "docs/{name} is {flaw:?} (revisions {revisions:?}): make it with a build of a clean commit of the main branch"
+            );
+        }
     }
 }
 
 fn recorded_results_name_a_clean_commit() {
     check(&[Flaw::Unnamed, Flaw::Unclean], |_| true);
-    let told = std::fs::read_to_string(docs().join("results/README.md")).expect("results are described");
-    for (name, flaw, _) in KNOWN {
-        let link = name.trim_start_matches("results/");
-        let line = told.lines().find(|line| line.starts_with("* ") && line.contains(&format!("`{link}`")));
-        assert!(line.is_some(), "docs/results/README.md does not say that `{link}` is {flaw:?}");
-    }
 }
 
 fn commits_of_recorded_results_are_in_the_history() {

@@ -51,7 +51,7 @@ struct Likelihoods<'a> {
 }
 
 impl<'a> Likelihoods<'a> {
-    /// Of those families of `all` that have a share.
+    /// Of the families that have a share.
     fn of(rows: &Rows<'a>, shares: &[f64], context: &Context) -> Result<Self, Error> {
         let (all, families) = (shares.len(), (0..shares.len()).filter(|k| shares[*k] > 0.0).collect::<Vec<usize>>());
         let count = rows.logs.len() / all;
@@ -248,5 +248,31 @@ mod tests {
         assert!(found_alone[1] > 0.0 && found_alone.iter().all(|share| share.is_finite()), "{found_alone:?}");
         // A family that half of the rows need is not for sale.
         assert_eq!(kept(&found(0.05)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn shares_are_those_of_plain_rounds_of_em() {
+        let (logs, count) = (logs(3000), 5);
+        let weights: Vec<f64> = (0..3000).map(|i| 1.0 + 0.5 * (i % 3) as f64).collect();
+        let rows = Rows { logs: &logs, weights: &weights, uniform_first: false };
+        let found = shares(&rows, vec![0.2; count], 30, 0.0, &Context::of_threads(2)).unwrap();
+        let mut plain = vec![0.2; count];
+        for _ in 0..30 {
+            let mut next = vec![0.0; count];
+            for (row, weight) in logs.chunks(count).zip(&weights) {
+                let total: f64 = row.iter().zip(&plain).map(|(l, s)| s * l.exp()).sum();
+                for k in 0..count {
+                    next[k] += weight * plain[k] * row[k].exp() / total;
+                }
+            }
+            let mass: f64 = weights.iter().sum();
+            plain = next.iter().map(|share| share / mass).collect();
+        }
+        // Small shares are dropped in the end.
+        plain.iter_mut().filter(|share| **share < NEGLIGIBLE).for_each(|share| *share = 0.0);
+        let kept: f64 = plain.iter().sum();
+        for (found, plain) in found.iter().zip(&plain) {
+            assert!((found - plain / kept).abs() < 1e-12, "{found} instead of {}", plain / kept);
+        }
     }
 }
