@@ -49,12 +49,6 @@ pub fn by_rows<T: Clone + Default + Send>(
     by_pieces(count, width, 1, context, work)
 }
 
-/// How many of so many rows are added up in one piece, whatever the threads, so that rounding does not depend on them: few enough that
-/// threads end at about the same time, and enough that a piece is worth taking.
-pub(crate) fn summed_together(rows: usize) -> usize {
-    (rows / 64).clamp(256, 2048)
-}
-
 /// The same where rows are worked on `together` at a time: pieces begin at multiples of it, and a row may depend on the
 /// others of its piece.
 pub fn by_pieces<T: Clone + Default + Send>(
@@ -96,6 +90,12 @@ pub fn by_pieces<T: Clone + Default + Send>(
     context.go_on()?;
     tell();
     Ok(out)
+}
+
+/// How many of so many rows are added up in one piece, whatever the threads, so that rounding does not depend on them: few enough that
+/// threads end at about the same time, and enough that a piece is worth taking.
+pub(crate) fn summed_together(rows: usize) -> usize {
+    (rows / 64).clamp(256, 2048)
 }
 
 #[cfg(test)]
