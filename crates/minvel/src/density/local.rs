@@ -43,11 +43,13 @@ pub(crate) use reweighted::Reweighted;
 pub(crate) use shape::cholesky;
 
 use super::sample::Sample;
+use super::side_by_side;
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use clusters::Clusters;
 use folds::Folds;
 use kit::{Kit, Planned};
+use minvel_engine::Device;
 use neighbours::Neighbours;
 use serde::{Deserialize, Serialize};
 use shares::{ROUNDS, Rows, log_mean, shares};
@@ -188,7 +190,7 @@ impl LocalSettings {
         let weights = sample.select(&scored, m);
         let weights = weights.weights();
         // The scored points of a fold, which they are, and the density of the others.
-        let part = |fold: usize, plan: &[Planned]| {
+        let part = |fold: usize, plan: &[Planned], context: &Context| {
             let inside: Vec<usize> = (0..rows).filter(|&k| by_point.of(scored[k]) == fold).collect();
             let own: Vec<f64> = inside.iter().flat_map(|&k| &points[scored[k] * m..][..m]).copied().collect();
             let others = folds.parts(fold).1;
@@ -197,23 +199,19 @@ impl LocalSettings {
         let plan = kit.plan();
         let (kept, ()) = context.kept("shares", inputs(self, sample, seed), || {
             let uniform_first = kit.blank.log_volume().is_some();
-            let (mut logs, mut running) = (vec![], plan.clone());
-            context.stage("kernels", rows, "rows", || {
-                for fold in 0..self.folds {
-                    let (own, inside, mut density) = part(fold, &running)?;
-                    if fold == 0 {
-                        let own = sample_of(&own, &inside, weights);
-                        let shares;
-                        (shares, density) = self.first_shares(density, &own, uniform_first, context)?;
-                        running = with_shares(&plan, &shares);
-                        logs.resize(rows * running.len(), 0.0);
-                    }
-                    let values = density.log_families(&own, context)?;
-                    for (row, &i) in values.chunks(running.len()).zip(&inside) {
-                        logs[i * running.len()..][..running.len()].copy_from_slice(row);
-                    }
-                }
-                Ok(())
+            let (running, logs) = context.stage("kernels", rows, "rows", || {
+                let (own, inside, density) = part(0, &plan, context)?;
+                let own = sample_of(&own, &inside, weights);
+                let (shares, density) = self.first_shares(density, &own, uniform_first, context)?;
+                let running = with_shares(&plan, &shares);
+                let mut said = vec![(inside, density.log_families(own.points(), context)?)];
+                drop(density);
+                said.extend(self.other_folds(rows, context, |fold, context| {
+                    let (own, inside, density) = part(fold, &running, context)?;
+                    Ok((inside, density.log_families(&own, context)?))
+                })?);
+                let logs = in_their_order(rows, running.len(), &said);
+                Ok((running, logs))
             })?;
             let equal = vec![1.0 / running.len() as f64; running.len()];
             let rows = Rows { logs: &logs, weights, uniform_first };
@@ -228,20 +226,33 @@ impl LocalSettings {
         let found: Vec<f64> = list("shares").iter().copied().filter(|share| *share > 0.0).collect();
         let plan = with_shares(&plan, list("shares"));
         let density = kit.build(&all, &|_| false, &plan, context)?.with_shares(&found);
-        let mut derivative = vec![0.0; if with_derivative { rows * m } else { 0 }];
-        if with_derivative {
-            context.stage("folds", rows, "rows", || {
-                (0..self.folds).try_for_each(|fold| {
-                    let (own, inside, density) = part(fold, &plan)?;
-                    let slopes = density.with_shares(&found).derivative(&own, context)?;
-                    for (row, &i) in slopes.chunks(m).zip(&inside) {
-                        derivative[i * m..][..m].copy_from_slice(row);
-                    }
-                    Ok(())
-                })
-            })?;
-        }
+        let derivative = match with_derivative {
+            false => vec![],
+            true => context.stage("folds", rows, "rows", || {
+                let slopes = |fold: usize, context: &Context| {
+                    let (own, inside, density) = part(fold, &plan, context)?;
+                    Ok((inside, density.with_shares(&found).derivative(&own, context)?))
+                };
+                let mut said = vec![slopes(0, context)?];
+                said.extend(self.other_folds(rows, context, slopes)?);
+                Ok(in_their_order(rows, m, &said))
+            })?,
+        };
         Ok(LocalFit { density, held_out: list("held-out").to_vec(), derivative })
+    }
+
+    /// What comes of each fold but the first: of several at a time where points are few enough that the memory of all of them together does
+    /// not matter, and there is no GPU that each would have to itself.
+    fn other_folds<T: Send>(
+        &self,
+        rows: usize,
+        context: &Context,
+        work: impl Fn(usize, &Context) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        if rows > TOGETHER || context.device != Device::Cpu {
+            return (1..self.folds).map(|fold| work(fold, context)).collect();
+        }
+        side_by_side(self.folds - 1, |_| rows / self.folds, context, |k, context| work(k + 1, context))
     }
 
     /// Shares by some of the points of the first fold, where there are many, and the density with them: families that have none are
@@ -367,6 +378,19 @@ impl LocalSettings {
     }
 }
 
+/// Numbers of rows that stand elsewhere, `width` for each, in the order of the rows.
+fn in_their_order(rows: usize, width: usize, parts: &[(Vec<usize>, Vec<f64>)]) -> Vec<f64> {
+    let mut all = vec![0.0; rows * width];
+    for (places, values) in parts {
+        for (value, &i) in values.chunks(width).zip(places) {
+            all[i * width..][..width].copy_from_slice(value);
+        }
+    }
+    all
+}
+
+/// Points of which several folds are made at a time: those of more fill all threads one after another.
+const TOGETHER: usize = 200_000;
 /// Points that tell the shares of kernels on clusters: some dozens of shares are known by them to 10⁻⁴ nats.
 const SCORED: usize = 500_000;
 

@@ -11,7 +11,9 @@ use super::cloud::exp_below_zero;
 use super::component::Component;
 use super::family::Natural;
 use super::sample::{Sample, weight};
-use super::{Bump, Density, blend, blended_draws, by_rows, draw, rows, share, summed_together, uniform_points};
+use super::{
+    Bump, Density, blend, blended_draws, by_rows, draw, rows, share, side_by_side, summed_together, uniform_points,
+};
 use crate::manifold::Space;
 use crate::train::Context;
 use crate::{Error, Manifold};
@@ -244,7 +246,7 @@ impl<'a> Task<'a> {
 
     /// The best of several starts.
     fn solve(&self, components: usize, search: &MixtureSearch, context: &Context) -> Result<Guess, Error> {
-        let run = |start: usize| {
+        let run = |start: usize, context: &Context| {
             let mut stream = Stream::new(Key::new(search.seed, start as u32), 0x4D49_5800 + components as u32);
             let mut guess = self.maximised(&self.start(components, &mut stream), components);
             let mut before = f64::NEG_INFINITY;
@@ -260,7 +262,7 @@ impl<'a> Task<'a> {
             Ok((guess, likelihood))
         };
         let starts = if components == 1 { 1 } else { search.starts.max(1) };
-        let all = (0..starts).map(run).collect::<Result<Vec<_>, Error>>()?;
+        let all = side_by_side(starts, |_| 0, context, run)?;
         let best = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
         Ok(best.expect("there is a start").0)
     }

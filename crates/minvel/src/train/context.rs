@@ -113,6 +113,11 @@ impl<'a> Context<'a> {
         Context { observer: &Silent, home: None, ..self.copied() }
     }
 
+    /// The same with so many threads.
+    pub(super) fn quiet_with(&self, threads: usize) -> Context<'a> {
+        Context { threads, ..self.quiet() }
+    }
+
     fn copied(&self) -> Context<'a> {
         let Context { observer, threads, device, precision, save_every, begun, .. } = *self;
         let (stop, home, earlier) = (self.stop.clone(), self.home.clone(), self.earlier.clone());

@@ -92,6 +92,58 @@ pub fn by_pieces<T: Clone + Default + Send>(
     Ok(out)
 }
 
+/// Pieces of work at a time, at most: each may need as much memory as all rows.
+const AT_ONCE: usize = 4;
+
+/// What comes of each of `count` pieces of work that do not depend on each other, several at a time, each with its part of the threads: what
+/// one piece does alone, others do meanwhile. They are begun in the order of their numbers, so the longest should come first. Counts
+/// `units` of each for the open stage; an error if one of them is an error, or if the context is asked to stop.
+pub(crate) fn side_by_side<T: Send>(
+    count: usize,
+    units: impl Fn(usize) -> usize,
+    context: &Context,
+    work: impl Fn(usize, &Context) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let threads = context.threads();
+    let workers = threads.min(count).clamp(1, AT_ONCE);
+    let (next, places) = (AtomicUsize::new(0), Mutex::new((0..count).map(|_| None).collect::<Vec<_>>()));
+    // The first workers have the threads that cannot be divided.
+    let own = |k: usize| context.quiet_with((threads / workers + usize::from(k < threads % workers)).max(1));
+    let run = |context: &Context, tell: &dyn Fn()| {
+        loop {
+            let k = next.fetch_add(1, Ordering::Relaxed);
+            if k >= count || context.stop.asked() {
+                break;
+            }
+            let found = work(k, context);
+            places.lock().expect("no thread panics while it puts").as_mut_slice()[k] = Some(found);
+            tell();
+        }
+    };
+    let told = Cell::new(vec![false; count]);
+    let tell = || {
+        let mut known = told.take();
+        let done = places.lock().expect("no thread panics while it puts");
+        for (k, known) in known.iter_mut().enumerate().filter(|(k, _)| done[*k].is_some()) {
+            if !std::mem::replace(known, true) {
+                context.worked(units(k));
+            }
+        }
+        told.set(known);
+    };
+    std::thread::scope(|scope| {
+        for k in 1..workers {
+            let (own, run) = (own(k), &run);
+            scope.spawn(move || run(&own, &|| ()));
+        }
+        run(&own(0), &tell);
+    });
+    context.go_on()?;
+    tell();
+    let all = places.into_inner().expect("no thread panics while it puts");
+    all.into_iter().map(|found| found.expect("all work was done")).collect()
+}
+
 /// How many of so many rows are added up in one piece, whatever the threads, so that rounding does not depend on them: few enough that
 /// threads end at about the same time, and enough that a piece is worth taking.
 pub(crate) fn summed_together(rows: usize) -> usize {
@@ -115,6 +167,41 @@ mod tests {
             next[k] *= 2;
         }
         taken
+    }
+
+    #[test]
+    fn work_side_by_side_comes_back_in_its_order_with_its_part_of_the_threads() {
+        for threads in [1, 2, 3, 16] {
+            let context = Context::of_threads(threads);
+            let most = Mutex::new((0, 0));
+            let found = side_by_side(
+                10,
+                |_| 1,
+                &context,
+                |k, own| {
+                    most.lock().unwrap().0 += own.threads;
+                    let now = most.lock().unwrap().0;
+                    most.lock().unwrap().1 = now.max(most.lock().unwrap().1);
+                    std::thread::sleep(Duration::from_millis(1));
+                    most.lock().unwrap().0 -= own.threads;
+                    Ok(k * k)
+                },
+            );
+            assert_eq!(found.unwrap(), (0..10).map(|k| k * k).collect::<Vec<_>>());
+            assert!(most.lock().unwrap().1 <= threads, "more threads than there are: {most:?} of {threads}");
+        }
+        let broken = side_by_side(
+            3,
+            |_| 1,
+            &Context::of_threads(2),
+            |k, _| {
+                if k == 1 { Err(Error::config("no".to_string())) } else { Ok(k) }
+            },
+        );
+        assert!(broken.is_err());
+        let context = Context::of_threads(2);
+        context.stop.ask();
+        assert!(side_by_side(3, |_| 1, &context, |k, _| Ok(k)).is_err(), "a request to stop was not heard");
     }
 
     #[test]

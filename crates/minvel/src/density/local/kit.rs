@@ -2,12 +2,14 @@
 
 use super::clusters::Clusters;
 use super::components::{Components, Form, Rows};
-use super::kernels::{Family, Kind, LocalKernels};
+use super::kernels::{Family, Kind, LocalKernels, Sites};
 use super::lanes::BLOCK;
 use super::natural_mixture::NaturalMixture;
 use super::neighbours::Neighbours;
+use super::shape::Shape;
 use super::{FEW_DIMENSIONS, LocalSettings, classes, groups, shape, together};
 use crate::Error;
+use crate::density::side_by_side;
 use crate::train::Context;
 
 /// A family of kernels that is to be made.
@@ -39,6 +41,13 @@ pub(super) enum Planned {
 impl Planned {
     fn width(&self) -> Option<f64> {
         if let Planned::Fixed { width } = self { Some(*width) } else { None }
+    }
+
+    fn components(&self) -> Option<usize> {
+        match self {
+            Planned::Mixture { components, .. } | Planned::NaturalMixture { components } => Some(*components),
+            Planned::Uniform | Planned::Fixed { .. } | Planned::Local { .. } => None,
+        }
     }
 }
 
@@ -134,7 +143,7 @@ impl<'a> Kit<'a> {
         // In the order of the rows, which does not turn with the axes of the coordinates.
         let mut by_row = of.clone();
         by_row.sort_unstable();
-        let rows = Rows::of(&self.blank, clusters, &by_row);
+        let mut mixtures = self.mixtures(&Rows::of(&self.blank, clusters, &by_row), plan, context)?.into_iter();
         let mut shaped: Vec<((usize, bool), Vec<usize>)> = vec![];
         for &planned in plan {
             let kind = match planned {
@@ -164,24 +173,63 @@ impl<'a> Kit<'a> {
                     let (_, shapes) = shaped.iter().find(|(known, _)| *known == key).expect("it is known by now");
                     Kind::Local { shape: shapes[class], factor }
                 }
-                Planned::Mixture { components, form } => {
-                    let mixture = Components::of(&self.blank, &rows, components, (form, self.floor), context)?;
-                    let (sites, shape) = mixture.laid_out_as(density.sites.len(), self.blank.dim());
+                Planned::Mixture { .. } | Planned::NaturalMixture { .. } => {
+                    let mixture = mixtures.next().expect("each that is planned was made");
+                    let (sites, own) = mixture.laid_out_as(density.sites.len(), &self.blank);
                     density.sites.push(sites);
-                    density.shapes.push(shape);
-                    Kind::Local { shape: density.shapes.len() - 1, factor: 1.0 }
-                }
-                Planned::NaturalMixture { components } => {
-                    let mixture = NaturalMixture::of(&self.blank, &rows, components, self.floor, context)?;
-                    let (sites, shape) = mixture.laid_out_as(density.sites.len(), &self.blank);
-                    density.sites.push(sites);
-                    density.shapes.push(shape);
-                    Kind::Component { shape: density.shapes.len() - 1 }
+                    density.shapes.push(own);
+                    let shape = density.shapes.len() - 1;
+                    match mixture {
+                        Mixture::Normal(_) => Kind::Local { shape, factor: 1.0 },
+                        Mixture::Natural(_) => Kind::Component { shape },
+                    }
                 }
             };
             density.families.push(Family { kind, share: 1.0 / plan.len() as f64 });
         }
         Ok(density.laid_out())
+    }
+
+    /// The mixtures of a plan, in its order.
+    fn mixtures(&self, rows: &Rows, plan: &[Planned], context: &Context) -> Result<Vec<Mixture>, Error> {
+        let (space, floor) = (&self.blank, self.floor);
+        // The longest work first.
+        let planned: Vec<&Planned> = plan.iter().filter(|planned| planned.components().is_some()).collect();
+        let mut order: Vec<usize> = (0..planned.len()).collect();
+        order.sort_by_key(|&k| std::cmp::Reverse(planned[k].components()));
+        let made = side_by_side(
+            order.len(),
+            |_| 0,
+            context,
+            |k, context| match *planned[order[k]] {
+                Planned::Mixture { components, form } => {
+                    Components::of(space, rows, components, (form, floor), context).map(Mixture::Normal)
+                }
+                Planned::NaturalMixture { components } => {
+                    NaturalMixture::of(space, rows, components, floor, context).map(Mixture::Natural)
+                }
+                _ => unreachable!("it has components"),
+            },
+        )?;
+        let mut made: Vec<(usize, Mixture)> = order.into_iter().zip(made).collect();
+        made.sort_by_key(|(place, _)| *place);
+        Ok(made.into_iter().map(|(_, mixture)| mixture).collect())
+    }
+}
+
+/// A mixture that stands beside the kernels.
+enum Mixture {
+    Normal(Components),
+    Natural(NaturalMixture),
+}
+
+impl Mixture {
+    /// Centres with their weights, and a shape for a list of that number.
+    fn laid_out_as(&self, list: usize, space: &LocalKernels) -> (Sites, Shape) {
+        match self {
+            Mixture::Normal(mixture) => mixture.laid_out_as(list, space.dim()),
+            Mixture::Natural(mixture) => mixture.laid_out_as(list, space),
+        }
     }
 }
 
