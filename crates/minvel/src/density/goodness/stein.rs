@@ -159,9 +159,9 @@ pub fn stein_test(
             row.iter_mut().zip(&all[..i]).for_each(|(sums, other)| *sums = Sums::of(&all[i], other));
         }
     })?;
-    let weights = Weights::new(n, &vec![1.0; n], plan.resamples, |b| {
-        Stream::new(Key::new(plan.seed, b as u32), SIGNS).samples(Draw::Rademacher).take(n).collect()
-    });
+    let signs =
+        |b: usize| Stream::new(Key::new(plan.seed, b as u32), SIGNS).samples(Draw::Rademacher).take(n).collect();
+    let weights = Weights::new(&vec![1.0; n], plan.resamples, signs, context)?;
     Goodness::of_scales(n, scales(&embedding.all(&used), plan.scales), &weights, context, |scale, gram| {
         *gram = by_rows(n, n, &context.quiet(), |first, rows| {
             for (i, row) in (first..).zip(rows.chunks_mut(n)) {

@@ -135,7 +135,7 @@ pub fn two_sample_test(
         }
         weights
     };
-    let weights = Weights::new(observed.len(), &observed, plan.resamples, permuted);
+    let weights = Weights::new(&observed, plan.resamples, permuted, context)?;
     let tried = scales(&both.points, plan.scales);
     let goodness = Goodness::of_scales(both.rows, tried, &weights, context, |scale, gram| {
         *gram = both.gram(scale, context)?;
