@@ -87,6 +87,8 @@ pub(super) struct Learnt {
     pub best: Vec<State<f32>>,
     /// After how many steps that was.
     pub best_step: Vec<u32>,
+    /// The same where parts of the validation rows alone choose the look; none where there are no parts.
+    pub by_parts: Vec<Vec<State<f32>>>,
     pub curves: Vec<Curve>,
     /// Networks that left the finite numbers, the first time that each did.
     pub divergences: Vec<Divergence>,
@@ -195,7 +197,8 @@ impl Correction<'_> {
             curves.push(Curve { step: ends[1], train: last, validation: losses, score });
         }
         let best_step = best.iter().map(|b| b.1).collect();
-        Ok(Learnt { best: best.into_iter().map(|b| b.2).collect(), best_step, curves, divergences })
+        let best = best.into_iter().map(|b| b.2).collect();
+        Ok(Learnt { best, best_step, by_parts: vec![], curves, divergences })
     }
 }
 

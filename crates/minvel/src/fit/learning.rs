@@ -4,7 +4,7 @@
 //! min ½E_p[2H₃(r − r̄)] + c·J(E) + κ·½E_b[2H₃(r − r̄)], r = E + log p̂: p̂ the kernels of the other folds at rows, all kernels at
 //! draws of b, where nothing else holds E. c is half the squared radius of a ball that holds 12n rows at the typical density.
 //! **Source.** wang2020mvl; docs/math §2.14. **Conventions.** The network kept is that of the look with the best validation
-//! likelihood, Z by draws of m. **Error.** Log Ê e^{−f} of a batch is too small by about its relative variance/2, the same way in all
+//! likelihood, Z by draws of m; beside it those that parts of the validation rows would have kept. **Error.** Log Ê e^{−f} of a batch is too small by about its relative variance/2, the same way in all
 //! steps. **Checked by** tests/densities/experts.rs.
 
 use super::correction::{Curve, Learnt, one_replica, silence};
@@ -41,12 +41,14 @@ pub(super) struct Plan {
 const LOOKS: u32 = 12;
 /// A training ends where its best network is so many nats behind the kernels after so many looks.
 const HOPELESS: [(u32, f64); 2] = [(3, 1.0), (6, 0.3)];
+/// And where so many looks in a row found none better: its networks learn their rows by heart.
+const PATIENCE: u32 = 6;
 /// δ of Huber's function.
 const BOUND: f64 = 3.0;
 /// Draws of a step, for each of its rows.
 const DRAWS: usize = 2;
 /// Draws and rows of a look at most.
-const JUDGED: usize = 20_000;
+pub(super) const JUDGED: usize = 20_000;
 /// ε of the flow, as a part of c.
 const STEP: f64 = 0.1;
 /// Neighbours in the ball of c, for each dimension.
@@ -121,8 +123,14 @@ impl Lesson<'_> {
         0.5 * (c * on + self.plan.off * objective.penalty(residual).mean_rows())
     }
 
-    /// Learns from rows, looks at validation rows whose base has a mean log density.
-    pub fn learn(&self, seen: &Seen, validation: &Sample, context: &Context) -> Result<Learnt, Error> {
+    /// Learns from rows, looks at validation rows, of all of which and of each of these parts the best look is kept.
+    pub fn learn(
+        &self,
+        seen: &Seen,
+        validation: &Sample,
+        parts: &[Vec<usize>],
+        context: &Context,
+    ) -> Result<Learnt, Error> {
         let Plan { goal, seeds, steps, rate, .. } = *self.plan;
         let (m, seed) = (self.manifold.ambient(), self.settings.seed);
         let network = network(self.manifold, &self.plan.network, seed);
@@ -172,11 +180,11 @@ impl Lesson<'_> {
             }
         };
 
-        let mut judge = Judge::new(self, &network, validation, context)?;
+        let mut judge = Judge::new(self, &network, validation, parts, context)?;
         let start = judge.scores("look-0", learner.state_mut(), context)?;
-        let mut best: Vec<(f64, u32, State<f32>)> =
-            (0..seeds).map(|r| (start[r], 0, one_replica(learner.state(), r))).collect();
-        let nothing = vec![f64::NAN; seeds];
+        let first = |scores: &Vec<f64>| (0..seeds).map(|r| (scores[r], 0, one_replica(learner.state(), r))).collect();
+        let mut best: Vec<Vec<(f64, u32, State<f32>)>> = start.iter().map(first).collect();
+        let (nothing, start) = (vec![f64::NAN; seeds], start[0].clone());
         let mut curves = vec![Curve { step: 0, train: nothing, validation: start.clone(), score: start }];
         let mut divergences: Vec<Divergence> = vec![];
         let looks = LOOKS.min(steps);
@@ -192,62 +200,102 @@ impl Lesson<'_> {
                 }
             }
             let scores = judge.scores(&format!("look-{}", look + 1), learner.state_mut(), context)?;
-            for (r, best) in best.iter_mut().enumerate() {
-                if scores[r] < best.0 {
-                    *best = (scores[r], ends[1], one_replica(learner.state(), r));
+            for (best, scores) in best.iter_mut().zip(&scores) {
+                for (r, best) in best.iter_mut().enumerate() {
+                    if scores[r] < best.0 {
+                        *best = (scores[r], ends[1], one_replica(learner.state(), r));
+                    }
                 }
             }
             let last = training.looks.last().map(|l| l.loss.clone()).unwrap_or_default();
-            curves.push(Curve { step: ends[1], train: last, validation: scores.clone(), score: scores });
-            let least = best.iter().map(|b| b.0).fold(f64::INFINITY, f64::min);
+            curves.push(Curve { step: ends[1], train: last, validation: scores[0].clone(), score: scores[0].clone() });
+            let least = best[0].iter().map(|b| b.0).fold(f64::INFINITY, f64::min);
+            let newest = best.iter().flatten().map(|b| b.1).max().expect("there is a network");
+            if ends[1] - newest >= PATIENCE * (steps / looks) {
+                break;
+            }
             if HOPELESS.iter().any(|(looks, nats)| look as u32 + 1 == *looks && least + self.behind > *nats) {
                 break;
             }
         }
-        let best_step = best.iter().map(|b| b.1).collect();
-        Ok(Learnt { best: best.into_iter().map(|b| b.2).collect(), best_step, curves, divergences })
+        let best_step = best[0].iter().map(|b| b.1).collect();
+        let networks = |best: Vec<(f64, u32, State<f32>)>| best.into_iter().map(|b| b.2).collect();
+        let mut best = best.into_iter().map(networks);
+        let whole = best.next().expect("all rows are judges");
+        Ok(Learnt { best: whole, best_step, by_parts: best.collect(), curves, divergences })
     }
 }
 
-/// What each network adds to the negative log-likelihood of validation rows, Z by draws.
+/// What each network adds to the negative log-likelihood of validation rows, and of parts of them, Z by draws.
 struct Judge {
     program: Program<f32>,
-    inputs: [(&'static str, Vec<f32>); 4],
+    inputs: Vec<(String, Vec<f32>)>,
 }
 
 impl Judge {
-    fn new(lesson: &Lesson, network: &Mlp, rows: &Sample, context: &Context) -> Result<Self, Error> {
+    fn new(
+        lesson: &Lesson,
+        network: &Mlp,
+        rows: &Sample,
+        parts: &[Vec<usize>],
+        context: &Context,
+    ) -> Result<Self, Error> {
         let m = lesson.manifold.ambient();
         // Draws at equal distances, so that those of both laws are there in their ratio.
-        let every = |rows: usize| (0..rows).step_by(rows.div_ceil(JUDGED));
+        let every = |rows: usize| at_equal_distances(rows, JUDGED);
         let pick = |all: &[f64], width: usize| -> Vec<f32> {
             every(all.len() / width).flat_map(|i| &all[i * width..][..width]).map(|&x| x as f32).collect()
         };
         let (points, draws, weights) =
             (pick(rows.points(), m), pick(&lesson.pool.points, m), pick(&lesson.log_weights(), 1));
-        let counts: Vec<f64> = every(rows.rows(m)).map(|i| rows.weight(i)).collect();
-        let total: f64 = counts.iter().sum();
-        let counts: Vec<f32> = counts.iter().map(|w| (w / total) as f32).collect();
+        let judges = |is_one: &dyn Fn(usize) -> bool| {
+            let weight = |i: usize| if is_one(i) { rows.weight(i) } else { 0.0 };
+            let counts: Vec<f64> = every(rows.rows(m)).map(weight).collect();
+            let total: f64 = counts.iter().sum();
+            counts.iter().map(|w| (w / total) as f32).collect::<Vec<f32>>()
+        };
+        let part = |part: &Vec<usize>| judges(&|i| part.binary_search(&i).is_ok());
+        let counts = std::iter::once(judges(&|_| true)).chain(parts.iter().map(part));
+        let counts: Vec<(String, Vec<f32>)> = counts.enumerate().map(|(k, own)| (format!("counts-{k}"), own)).collect();
         let g = Graph::new();
-        let at = g.input_rows("points", points.len() / m, [m]);
-        let at = Particles::weighted(at, g.input_rows("counts", counts.len(), []));
-        let many = weights.len();
-        let loss = Lesson::likelihood(network, at, g.input_rows("draws", many, [m]), g.input_rows("weights", many, []));
-        let program = g.try_compile::<f32>(&[loss], &[], &context.options(lesson.plan.seeds))?;
-        Ok(Judge { program, inputs: [("points", points), ("counts", counts), ("draws", draws), ("weights", weights)] })
+        let (at, many) = (g.input_rows("points", points.len() / m, [m]), weights.len());
+        let (drawn, of_draws) = (g.input_rows("draws", many, [m]), g.input_rows("weights", many, []));
+        let loss = |(name, own): &(String, Vec<f32>)| {
+            let rows = Particles::weighted(at, g.input_rows(name, own.len(), []));
+            Lesson::likelihood(network, rows, drawn, of_draws)
+        };
+        let losses: Vec<Expr> = counts.iter().map(loss).collect();
+        let program = g.try_compile::<f32>(&losses, &[], &context.options(lesson.plan.seeds))?;
+        let others = [("points", points), ("draws", draws), ("weights", weights)];
+        let inputs = others.map(|(name, values)| (name.to_string(), values)).into_iter().chain(counts).collect();
+        Ok(Judge { program, inputs })
     }
 
-    /// Of each network, under a name of its own; from the context's checkpoint if there is one.
-    fn scores(&mut self, name: &str, state: &mut State<f32>, context: &Context) -> Result<Vec<f64>, Error> {
+    /// Of each network, by all rows and by each part, under a name of its own; from the context's checkpoint if there is one.
+    fn scores(&mut self, name: &str, state: &mut State<f32>, context: &Context) -> Result<Vec<Vec<f64>>, Error> {
         let wide = |values: &[f32]| values.iter().map(|&x| x.into()).collect::<Vec<f64>>();
         let inputs = state.iter().fold(Fingerprint::new(), |all, (_, values)| all.and(&wide(values)));
         let (kept, ()) = context.kept(name, inputs, || {
             context.go_on()?;
-            let inputs: Vec<(&str, &[f32])> = self.inputs.iter().map(|(n, v)| (*n, v.as_slice())).collect();
+            let inputs: Vec<(&str, &[f32])> = self.inputs.iter().map(|(n, v)| (n.as_str(), v.as_slice())).collect();
             self.program.try_run(state, &inputs, Clock { seed: u64::MAX, step: 0 })?;
-            let scores: Vec<f64> = self.program.try_output(0)?.iter().map(|&x| x as f64).collect();
+            let mut scores = vec![];
+            for judge in 0..self.judges() {
+                scores.extend(wide(self.program.try_output(judge)?));
+            }
             Ok((lists([("scores", scores.as_slice())]), ()))
         })?;
-        Ok(kept.get("scores").expect("kept under this name").to_vec())
+        let scores = kept.get("scores").expect("kept under this name");
+        Ok(scores.chunks(scores.len() / self.judges()).map(<[f64]>::to_vec).collect())
     }
+
+    /// All rows, and each part of them.
+    fn judges(&self) -> usize {
+        self.inputs.iter().filter(|(name, _)| name.starts_with("counts")).count()
+    }
+}
+
+/// At most so many of `rows` numbers, at equal distances.
+pub(super) fn at_equal_distances(rows: usize, most: usize) -> impl Iterator<Item = usize> {
+    (0..rows).step_by(rows.div_ceil(most).max(1))
 }

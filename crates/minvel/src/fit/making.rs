@@ -3,17 +3,19 @@
 //! **Statement.** Kernels of the training rows; the correction f of minimum velocity, with the share t of it that the validation
 //! rows ask for; with [`Effort`](super::Effort) also energies by likelihood, anchored and free, and a free one by transport, birth and death;
 //! each normalised. Without further energies the correction has weight one or none; else the weights are those of
-//! [`stack`](super::stack). **Conventions.** Validation rows stop, temper and weigh; test rows are never looked at. A correction whose
+//! [`stack`](super::stack). **Conventions.** Validation rows stop, temper and weigh; what weighs an energy at a row is one that the half
+//! of the validation rows without it has stopped and tempered: of a dozen looks the best at some rows flatters there. Test rows are never looked at. A correction whose
 //! log Z is not known to 0.01, or that makes the validation rows worse once log Z is known, is dropped, which is said.
 //! **Checked by** tests/densities/experts.rs, crates/lab/tests/lab/fit.rs.
 
 use super::correction::{Correction, Learnt, Rows};
 use super::expert::{Base, Expert, Tried, is_of_velocity, name};
-use super::learning::{Lesson, Plan, Seen, squared_width};
+use super::learning::{JUDGED, Lesson, Plan, Seen, at_equal_distances, squared_width};
 use super::model::{History, Model};
 use super::outliers::Reference;
 use super::partition::{LogZ, UNKNOWN};
 use super::settings::{Effort, EnergySettings, FitSettings, Goal, NetworkSettings};
+use super::split::folds_of;
 use super::stack;
 use super::standard::Standard;
 use super::wide::{Pool, Wide};
@@ -55,11 +57,21 @@ struct Validated<'a> {
     slope: Vec<f64>,
 }
 
+impl Validated<'_> {
+    /// Some of them, without slopes.
+    fn part(&self, of: &[usize], ambient: usize) -> Validated<'static> {
+        let logs = of.iter().map(|&i| self.logs[i]).collect();
+        Validated { sample: self.sample.select(of, ambient), logs, slope: vec![] }
+    }
+}
+
 /// An energy that is in the running.
 struct Candidate {
     expert: Expert,
-    /// Its log densities at the validation rows.
+    /// Its log densities at the validation rows,
     logs: Vec<f64>,
+    /// and those of energies that were stopped and tempered without the row, by which it is judged.
+    judged: Vec<f64>,
     best_step: Vec<u32>,
 }
 
@@ -236,7 +248,43 @@ impl Model {
             ));
             return Ok(None);
         }
-        Ok(Some(Candidate { expert, logs, best_step }))
+        Ok(Some(Candidate { expert, judged: logs.clone(), logs, best_step }))
+    }
+
+    /// Log densities of an energy at the validation rows, each as stopped and tempered by the half without the row. What quadrature or a
+    /// bridge has found of log Z beyond a part of the draws is taken over from the energy itself.
+    fn judged(
+        &self,
+        expert: &Expert,
+        learnt: &Learnt,
+        halves: &[Vec<usize>],
+        (unseen, pool): (&Validated, &Pool),
+        context: &Context,
+    ) -> Result<Vec<f64>, Error> {
+        let (m, mut logs) = (self.manifold.ambient(), vec![0.0; unseen.logs.len()]);
+        let draws: Vec<usize> = at_equal_distances(pool.log_m.len(), JUDGED).collect();
+        let points: Vec<f64> = draws.iter().flat_map(|&i| &pool.points[i * m..][..m]).copied().collect();
+        let by_draws = |expert: &Expert| -> Result<f64, Error> {
+            let energy = self.energy_of(expert, draws.len(), context)?.at(&points, context)?;
+            let weight = |(&i, u): (&usize, f64)| expert.unnormalised(pool.log_anchor[i], u) - pool.log_m[i];
+            Ok(log_mean_exp(&draws.iter().zip(energy).map(weight).collect::<Vec<f64>>()).mean)
+        };
+        let beyond = expert.log_z.value.mean - by_draws(expert)?;
+        let log_weights: Vec<f64> = draws.iter().map(|&i| pool.log_anchor[i] - pool.log_m[i]).collect();
+        for (half, networks) in learnt.by_parts.iter().enumerate() {
+            let (own, others) = (unseen.part(&halves[half], m), &halves[1 - half]);
+            let other = Expert { networks: networks.clone(), share: 1.0, ..expert.clone() };
+            let (mut other, _) = self.tempered(other, &own, (&points, &log_weights), &mut vec![], context)?;
+            // where less of the energy was taken, since log Z of more was not known
+            other.share = other.share.min(expert.share);
+            let log_z = by_draws(&other)? + beyond;
+            let rest = unseen.part(others, m);
+            let energy = self.energy_of(&other, others.len(), context)?.at(rest.sample.points(), context)?;
+            for ((&i, a), u) in others.iter().zip(&rest.logs).zip(energy) {
+                logs[i] = other.unnormalised(*a, u) - log_z;
+            }
+        }
+        Ok(logs)
     }
 
     /// Energies beside the correction.
@@ -257,6 +305,15 @@ impl Model {
         let rows = Seen::of(&seen.sample, &seen.held_out);
         let (at, judges) = (wide.log_density(unseen.sample.points(), context)?, &unseen.sample);
         let behind = judges.mean(&unseen.logs) - judges.mean(&at);
+        let mut halves = folds_of(judges, self.manifold.ambient(), 2, self.settings.seed);
+        if let [_, rest @ ..] = halves.as_mut_slice() {
+            // Large groups make more than two parts; a single group makes one, and then the energies judge themselves.
+            let mut rest = rest.concat();
+            rest.sort_unstable();
+            halves.truncate(1);
+            halves.extend((!rest.is_empty()).then_some(rest));
+        }
+        let halves = if halves.len() == 2 { halves } else { vec![] };
         let mut found = vec![];
         for (k, plan) in self.plans(nll).iter().enumerate() {
             let drawer = context.within(&format!("energy-{k}"));
@@ -264,12 +321,18 @@ impl Model {
             let lesson = Lesson { manifold: &self.manifold, settings: &self.settings, plan, pool: &pool, behind };
             let stage = format!("learning {}", name(plan.base, plan.goal));
             let learnt =
-                drawer.stage(&stage, plan.steps as usize, "steps", || lesson.learn(&rows, &unseen.sample, &drawer))?;
+                drawer.stage(&stage, plan.steps as usize, "steps", || lesson.learn(&rows, judges, &halves, &drawer))?;
             let expert = unweighted(plan.goal, plan.base, plan.network.clone(), &learnt);
             let weights = pool.log_weights(&pool.log_anchor);
             let (expert, energy) = self.tempered(expert, unseen, (&pool.points, &weights), &mut vec![], &drawer)?;
             history.warnings.extend(diverged(&learnt.divergences, plan.seeds, expert.share));
-            found.extend(self.normalised(expert, energy, learnt.best_step, unseen, history, &drawer)?);
+            let best_step = learnt.best_step.clone();
+            if let Some(mut candidate) = self.normalised(expert, energy, best_step, unseen, history, &drawer)? {
+                if !halves.is_empty() {
+                    candidate.judged = self.judged(&candidate.expert, &learnt, &halves, (unseen, &pool), &drawer)?;
+                }
+                found.push(candidate);
+            }
         }
         Ok(found)
     }
@@ -313,7 +376,8 @@ impl Model {
     /// Gives each energy its weight; the model's log densities at the validation rows.
     fn weigh(&mut self, candidates: Vec<Candidate>, unseen: &Validated, history: &mut History) -> Vec<f64> {
         let (kernels, judges) = (unseen.logs.as_slice(), &unseen.sample);
-        let logs: Vec<&[f64]> = std::iter::once(kernels).chain(candidates.iter().map(|c| c.logs.as_slice())).collect();
+        let logs: Vec<&[f64]> =
+            std::iter::once(kernels).chain(candidates.iter().map(|c| c.judged.as_slice())).collect();
         let stacked = self.settings.energies.effort != Effort::None;
         let (weights, without) = if stacked {
             let any = vec![true; logs.len()];
@@ -326,7 +390,8 @@ impl Model {
             let none = (0..logs.len()).map(|k| f64::from(k == 0)).collect();
             (only, none)
         };
-        let of_model = stack::log_sum(&logs, &weights);
+        let own: Vec<&[f64]> = std::iter::once(kernels).chain(candidates.iter().map(|c| c.logs.as_slice())).collect();
+        let of_model = stack::log_sum(&own, &weights);
         let tried = |k: usize, name: String, goal: Option<Goal>, best_step: Vec<u32>| Tried {
             name,
             goal,

@@ -5,7 +5,7 @@
 //! standard errors of what it adds (which chance exceeds once in twenty), or 1/N: the first density always stays.
 //! **Source.** smyth1999stacking; dempster1977em; 1/N is what a fitted number gains by chance (akaike1974identification).
 //! **Conventions.** Nats per row; the first weight is at least 10⁻³, so that the sum is nowhere far below the first density.
-//! **Error.** Rows that also stopped the training of a density flatter it a little. **Checked by** tests/densities/experts.rs.
+//! **Error.** What a density adds is known to the noise of these rows. **Checked by** tests/densities/experts.rs.
 
 use crate::density::Sample;
 
