@@ -4,6 +4,8 @@
 //! The scale for densities runs from dark blue over teal to light yellow along a curve in OKLab (Ottosson 2020): lightness
 //! is linear, so that equal differences look equal, also in grey. **Checked by** tests/lab/plot.rs.
 
+use std::sync::LazyLock;
+
 /// Red, green, blue in sRGB.
 pub type Rgb = [u8; 3];
 
@@ -61,9 +63,14 @@ pub fn of_method(method: &str) -> Rgb {
     METHODS.iter().find(|(name, _)| *name == method).map_or(GREY, |(_, colour)| *colour)
 }
 
+/// Colours of the scale that are told apart: more than there are in it.
+const STEPS: usize = 4096;
+
 /// The colour of a share t ∈ [0, 1] of the scale.
 pub fn sequential(t: f64) -> Rgb {
-    to_rgb(scale_point(t.clamp(0.0, 1.0)))
+    static SCALE: LazyLock<Vec<Rgb>> =
+        LazyLock::new(|| (0..STEPS).map(|k| to_rgb(scale_point(k as f64 / (STEPS - 1) as f64))).collect());
+    SCALE[(t.clamp(0.0, 1.0) * (STEPS - 1) as f64).round() as usize]
 }
 
 /// The scale in OKLab: L from 0.26 to 0.94; (a, b) from blue to yellow, bent towards green between.
