@@ -252,7 +252,7 @@ impl LocalSettings {
         if rows > TOGETHER || context.device != Device::Cpu {
             return (1..self.folds).map(|fold| work(fold, context)).collect();
         }
-        side_by_side(self.folds - 1, |_| rows / self.folds, context, |k, context| work(k + 1, context))
+        side_by_side(self.folds - 1, rows / self.folds, context, |k, context| work(k + 1, context))
     }
 
     /// Shares by some of the points of the first fold, where there are many, and the density with them: families that have none are

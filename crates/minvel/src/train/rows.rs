@@ -96,41 +96,38 @@ pub fn by_pieces<T: Clone + Default + Send>(
 const AT_ONCE: usize = 4;
 
 /// What comes of each of `count` pieces of work that do not depend on each other, several at a time, each with its part of the threads: what
-/// one piece does alone, others do meanwhile. They are begun in the order of their numbers, so the longest should come first. Counts
-/// `units` of each for the open stage; an error if one of them is an error, or if the context is asked to stop.
+/// one piece does alone, others do meanwhile. They are begun in the order of their numbers, so the longest should come first. Each counts
+/// as `units` of the open stage, or, on a single thread, counts its own; an error if one of them is an error, or if the context is
+/// asked to stop.
 pub(crate) fn side_by_side<T: Send>(
     count: usize,
-    units: impl Fn(usize) -> usize,
+    units: usize,
     context: &Context,
     work: impl Fn(usize, &Context) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     let threads = context.threads();
-    let workers = threads.min(count).clamp(1, AT_ONCE);
-    let (next, places) = (AtomicUsize::new(0), Mutex::new((0..count).map(|_| None).collect::<Vec<_>>()));
-    // The first workers have the threads that cannot be divided.
-    let own = |k: usize| context.quiet_with((threads / workers + usize::from(k < threads % workers)).max(1));
+    let workers = threads.min(count).min(AT_ONCE);
+    if workers < 2 {
+        return (0..count).map(|k| work(k, context)).collect();
+    }
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let places: Vec<Mutex<Option<Result<T, Error>>>> = (0..count).map(|_| Mutex::new(None)).collect();
     let run = |context: &Context, tell: &dyn Fn()| {
-        loop {
+        while !context.stop.asked() {
             let k = next.fetch_add(1, Ordering::Relaxed);
-            if k >= count || context.stop.asked() {
-                break;
-            }
-            let found = work(k, context);
-            places.lock().expect("no thread panics while it puts").as_mut_slice()[k] = Some(found);
+            let Some(place) = places.get(k) else { break };
+            *place.lock().expect("nobody else puts anything there") = Some(work(k, context));
+            done.fetch_add(1, Ordering::Relaxed);
             tell();
         }
     };
-    let told = Cell::new(vec![false; count]);
+    let told = Cell::new(0);
     let tell = || {
-        let mut known = told.take();
-        let done = places.lock().expect("no thread panics while it puts");
-        for (k, known) in known.iter_mut().enumerate().filter(|(k, _)| done[*k].is_some()) {
-            if !std::mem::replace(known, true) {
-                context.worked(units(k));
-            }
-        }
-        told.set(known);
+        let now = done.load(Ordering::Relaxed);
+        context.worked(units * (now - told.replace(now)));
     };
+    // The first workers have the threads that cannot be divided.
+    let own = |k: usize| context.quiet_with(threads / workers + usize::from(k < threads % workers));
     std::thread::scope(|scope| {
         for k in 1..workers {
             let (own, run) = (own(k), &run);
@@ -140,8 +137,8 @@ pub(crate) fn side_by_side<T: Send>(
     });
     context.go_on()?;
     tell();
-    let all = places.into_inner().expect("no thread panics while it puts");
-    all.into_iter().map(|found| found.expect("all work was done")).collect()
+    let found = |place: Mutex<Option<_>>| place.into_inner().expect("no thread panics").expect("all work was done");
+    places.into_iter().map(found).collect()
 }
 
 /// How many of so many rows are added up in one piece, whatever the threads, so that rounding does not depend on them: few enough that
@@ -201,7 +198,7 @@ mod tests {
         assert!(broken.is_err());
         let context = Context::of_threads(2);
         context.stop.ask();
-        assert!(side_by_side(3, |_| 1, &context, |k, _| Ok(k)).is_err(), "a request to stop was not heard");
+        assert!(side_by_side(3, 1, &context, |k, _| Ok(k)).is_err(), "a request to stop was not heard");
     }
 
     #[test]

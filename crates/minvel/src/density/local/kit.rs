@@ -197,20 +197,15 @@ impl<'a> Kit<'a> {
         let planned: Vec<&Planned> = plan.iter().filter(|planned| planned.components().is_some()).collect();
         let mut order: Vec<usize> = (0..planned.len()).collect();
         order.sort_by_key(|&k| std::cmp::Reverse(planned[k].components()));
-        let made = side_by_side(
-            order.len(),
-            |_| 0,
-            context,
-            |k, context| match *planned[order[k]] {
-                Planned::Mixture { components, form } => {
-                    Components::of(space, rows, components, (form, floor), context).map(Mixture::Normal)
-                }
-                Planned::NaturalMixture { components } => {
-                    NaturalMixture::of(space, rows, components, floor, context).map(Mixture::Natural)
-                }
-                _ => unreachable!("it has components"),
-            },
-        )?;
+        let made = side_by_side(order.len(), 0, context, |k, context| match *planned[order[k]] {
+            Planned::Mixture { components, form } => {
+                Components::of(space, rows, components, (form, floor), context).map(Mixture::Normal)
+            }
+            Planned::NaturalMixture { components } => {
+                NaturalMixture::of(space, rows, components, floor, context).map(Mixture::Natural)
+            }
+            _ => unreachable!("it has components"),
+        })?;
         let mut made: Vec<(usize, Mixture)> = order.into_iter().zip(made).collect();
         made.sort_by_key(|(place, _)| *place);
         Ok(made.into_iter().map(|(_, mixture)| mixture).collect())
