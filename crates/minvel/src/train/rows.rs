@@ -171,30 +171,20 @@ mod tests {
         for threads in [1, 2, 3, 16] {
             let context = Context::of_threads(threads);
             let most = Mutex::new((0, 0));
-            let found = side_by_side(
-                10,
-                |_| 1,
-                &context,
-                |k, own| {
-                    most.lock().unwrap().0 += own.threads;
-                    let now = most.lock().unwrap().0;
-                    most.lock().unwrap().1 = now.max(most.lock().unwrap().1);
-                    std::thread::sleep(Duration::from_millis(1));
-                    most.lock().unwrap().0 -= own.threads;
-                    Ok(k * k)
-                },
-            );
+            let found = side_by_side(10, 1, &context, |k, own| {
+                most.lock().unwrap().0 += own.threads;
+                let now = most.lock().unwrap().0;
+                most.lock().unwrap().1 = now.max(most.lock().unwrap().1);
+                std::thread::sleep(Duration::from_millis(1));
+                most.lock().unwrap().0 -= own.threads;
+                Ok(k * k)
+            });
             assert_eq!(found.unwrap(), (0..10).map(|k| k * k).collect::<Vec<_>>());
             assert!(most.lock().unwrap().1 <= threads, "more threads than there are: {most:?} of {threads}");
         }
-        let broken = side_by_side(
-            3,
-            |_| 1,
-            &Context::of_threads(2),
-            |k, _| {
-                if k == 1 { Err(Error::config("no".to_string())) } else { Ok(k) }
-            },
-        );
+        let broken = side_by_side(3, 1, &Context::of_threads(2), |k, _| {
+            if k == 1 { Err(Error::config("no".to_string())) } else { Ok(k) }
+        });
         assert!(broken.is_err());
         let context = Context::of_threads(2);
         context.stop.ask();

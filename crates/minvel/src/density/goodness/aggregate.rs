@@ -88,10 +88,8 @@ impl Loop for Forms<'_> {
                 }
             }
             for (i, sum) in (first..n).zip(&mut sums) {
-                for j in first..i {
-                    for l in 0..LANES {
-                        sum[l] += self.gram[i * n + j] * self.weights[j][l];
-                    }
+                for (g, w) in self.gram[i * n..][first..i].iter().zip(&self.weights[first..i]) {
+                    sum.iter_mut().zip(w).for_each(|(sum, w)| *sum += g * w);
                 }
                 for l in 0..LANES {
                     total[l] += 2.0 * sum[l] * self.weights[i][l];
