@@ -170,17 +170,16 @@ mod tests {
     fn work_side_by_side_comes_back_in_its_order_with_its_part_of_the_threads() {
         for threads in [1, 2, 3, 16] {
             let context = Context::of_threads(threads);
-            let most = Mutex::new((0, 0));
+            let (working, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let found = side_by_side(10, 1, &context, |k, own| {
-                most.lock().unwrap().0 += own.threads;
-                let now = most.lock().unwrap().0;
-                most.lock().unwrap().1 = now.max(most.lock().unwrap().1);
+                most.fetch_max(working.fetch_add(own.threads, Ordering::SeqCst) + own.threads, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(1));
-                most.lock().unwrap().0 -= own.threads;
+                working.fetch_sub(own.threads, Ordering::SeqCst);
                 Ok(k * k)
             });
             assert_eq!(found.unwrap(), (0..10).map(|k| k * k).collect::<Vec<_>>());
-            assert!(most.lock().unwrap().1 <= threads, "more threads than there are: {most:?} of {threads}");
+            let most = most.into_inner();
+            assert!(most <= threads, "more threads than there are: {most} of {threads}");
         }
         let broken = side_by_side(3, 1, &Context::of_threads(2), |k, _| {
             if k == 1 { Err(Error::config("no".to_string())) } else { Ok(k) }
