@@ -459,3 +459,70 @@ fn diverged(divergences: &[Divergence], networks: usize, share: f64) -> Option<S
         first.step
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::{Bump, LocalSettings};
+    use crate::fit::LearningSettings;
+    use crate::manifold::parse;
+    use minvel_engine::random::{Key, Stream};
+
+    /// The story: on T⁴ an energy that was stopped by 250 rows gained there, got nearly all of the weight, and lost 0.04 nats on fresh rows.
+    #[test]
+    fn rows_that_stopped_an_energy_flatter_it_and_those_that_judge_it_do_not() {
+        let (context, manifold) = (Context::bare(), parse("torus:2").unwrap());
+        let bump = Bump::new(&*manifold).unwrap();
+        let points = |count: usize, seed: u64| -> Vec<f64> {
+            let mut stream = Stream::new(Key::new(seed, 0), 9);
+            let mut point = |k: usize| bump.sample(&[k as f64, 0.5 * k as f64], [3.0, 6.0, 12.0][k], &mut stream);
+            (0..count).flat_map(|i| point(i % 3)).collect()
+        };
+        let quick = FitSettings::quick();
+        // Steps so large that looks differ by chance.
+        let network = NetworkSettings { hidden: vec![32, 32], waves: 16, frequency: 1.0, ..quick.energies.network };
+        let settings = FitSettings {
+            kernels: LocalSettings {
+                neighbours: vec![12.0],
+                factors: vec![1.0],
+                widths: 2,
+                mixtures: vec![],
+                ..quick.kernels
+            },
+            learning: LearningSettings { steps: 2, looks: 2, ..quick.learning },
+            energies: EnergySettings {
+                effort: Effort::Normal,
+                free: 0,
+                steps: 120,
+                rate: 0.03,
+                batch: 128,
+                draws: 20_000,
+                network,
+                ..quick.energies
+            },
+            ..quick
+        };
+        let (mut own, mut judged, mut pairs) = (vec![], vec![], vec![]);
+        for seed in 1..=12 {
+            let [train, validation, fresh] = [(500, 0), (80, 1), (4000, 2)].map(|(n, k)| points(n, 10 * seed + k));
+            let (model, history) = Model::learn(manifold.clone(), &settings, &train, &validation, &context).unwrap();
+            let Some(k) = model.experts.iter().position(|expert| expert.goal == Goal::Likelihood) else { continue };
+            let gain = |rows: &[f64]| {
+                let parts = model.parts(&model.standardised(rows), true, &context).unwrap();
+                Estimate::paired(&parts.experts[k], &parts.anchor).mean
+            };
+            let (there, elsewhere) = (gain(&validation), gain(&fresh));
+            let tried = history.tried.iter().find(|tried| tried.goal == Some(Goal::Likelihood)).unwrap();
+            own.push(there - elsewhere);
+            judged.push(tried.gain.mean - elsewhere);
+            pairs.push(there - tried.gain.mean);
+        }
+        let [own, judged, pairs] = [own, judged, pairs].map(Estimate::of);
+        println!(
+            "beyond gains on fresh rows: {own} at rows that stopped, {judged} as judged, {pairs} less, {} energies",
+            own.count
+        );
+        assert!(pairs.mean > 3.0 * pairs.std_error, "nothing flatters: {pairs}");
+        assert!(judged.mean < 2.0 * judged.std_error, "the judges are flattered: {judged}");
+    }
+}
