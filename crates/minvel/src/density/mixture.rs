@@ -262,7 +262,7 @@ impl<'a> Task<'a> {
             Ok((guess, likelihood))
         };
         let starts = if components == 1 { 1 } else { search.starts.max(1) };
-        let all = side_by_side(starts, 0, context, run)?;
+        let all = side_by_side(starts, context, run)?;
         let best = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
         Ok(best.expect("there is a start").0)
     }

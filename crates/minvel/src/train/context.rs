@@ -113,9 +113,12 @@ impl<'a> Context<'a> {
         Context { observer: &Silent, home: None, ..self.copied() }
     }
 
-    /// The same with so many threads.
-    pub(super) fn quiet_with(&self, threads: usize) -> Context<'a> {
-        Context { threads, ..self.quiet() }
+    /// The same for work beside other work, with so many threads: what it counts in an open stage it tells this observer.
+    pub(super) fn beside<'b>(&self, observer: &'b dyn Observer, threads: usize) -> Context<'b>
+    where
+        'a: 'b,
+    {
+        Context { observer, threads, stage: Cell::new(self.stage.get().map(|_| 0)), ..self.copied() }
     }
 
     fn copied(&self) -> Context<'a> {
@@ -184,6 +187,21 @@ impl<'a> Context<'a> {
         if let Some(done) = self.stage.get() {
             self.advance(done + units as u64, "");
         }
+    }
+
+    /// Units done of the stage that is open.
+    pub(super) fn done(&self) -> u64 {
+        self.stage.get().unwrap_or(0)
+    }
+
+    /// So many were done in all, and whoever did them has told the observer.
+    pub(super) fn counted(&self, done: u64) {
+        self.stage.set(self.stage.get().map(|_| done));
+    }
+
+    /// Seconds of work before an interruption.
+    pub(super) fn earlier(&self) -> f64 {
+        self.earlier.get()
     }
 
     /// A few words about the stage that is open.

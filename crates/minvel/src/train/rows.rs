@@ -1,10 +1,10 @@
 //! Loops over rows: by several threads, in pieces short enough that a request to stop is heard.
 
-use super::context::Context;
+use super::context::{Context, Observer};
 use crate::Error;
 use std::cell::Cell;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a thread works before it looks up.
@@ -96,49 +96,66 @@ pub fn by_pieces<T: Clone + Default + Send>(
 const AT_ONCE: usize = 4;
 
 /// What comes of each of `count` pieces of work that do not depend on each other, several at a time, each with its part of the threads: what
-/// one piece does alone, others do meanwhile. They are begun in the order of their numbers, so the longest should come first. Each counts
-/// as `units` of the open stage, or, on a single thread, counts its own; an error if one of them is an error, or if the context is
-/// asked to stop.
+/// one piece does alone, others do meanwhile. They are begun in the order of their numbers, so the longest should come first. What each
+/// counts adds up in the open stage; an error if one of them is an error, or if the context is asked to stop.
 pub(crate) fn side_by_side<T: Send>(
     count: usize,
-    units: usize,
     context: &Context,
     work: impl Fn(usize, &Context) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     let threads = context.threads();
-    let workers = threads.min(count).min(AT_ONCE);
-    if workers < 2 {
-        return (0..count).map(|k| work(k, context)).collect();
-    }
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let workers = threads.min(count).clamp(1, AT_ONCE);
+    let (next, all) = (AtomicUsize::new(0), Together { observer: context.observer, done: Mutex::new(context.done()) });
     let places: Vec<Mutex<Option<Result<T, Error>>>> = (0..count).map(|_| Mutex::new(None)).collect();
-    let run = |context: &Context, tell: &dyn Fn()| {
-        while !context.stop.asked() {
+    // The first workers have the threads that cannot be divided.
+    let own = |k: usize| context.beside(context.observer, threads / workers + usize::from(k < threads % workers));
+    let run = |own: Context| -> f64 {
+        let mut seconds = 0.0f64;
+        while !own.stop.asked() {
             let k = next.fetch_add(1, Ordering::Relaxed);
             let Some(place) = places.get(k) else { break };
-            *place.lock().expect("nobody else puts anything there") = Some(work(k, context));
-            done.fetch_add(1, Ordering::Relaxed);
-            tell();
+            let part = Part { all: &all, own: AtomicU64::new(0) };
+            let context = own.beside(&part, own.threads);
+            *place.lock().expect("nobody else puts anything there") = Some(work(k, &context));
+            seconds = seconds.max(context.earlier());
         }
+        seconds
     };
-    let told = Cell::new(0);
-    let tell = || {
-        let now = done.load(Ordering::Relaxed);
-        context.worked(units * (now - told.replace(now)));
-    };
-    // The first workers have the threads that cannot be divided.
-    let own = |k: usize| context.quiet_with(threads / workers + usize::from(k < threads % workers));
-    std::thread::scope(|scope| {
-        for k in 1..workers {
-            let (own, run) = (own(k), &run);
-            scope.spawn(move || run(&own, &|| ()));
-        }
-        run(&own(0), &tell);
+    let seconds = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..workers).map(own).map(|own| scope.spawn(|| run(own))).collect();
+        let mine = run(own(0));
+        others.into_iter().fold(mine, |most, other| most.max(other.join().expect("no thread panics")))
     });
     context.go_on()?;
-    tell();
+    context.resumed(seconds);
+    context.counted(*all.done.lock().expect("all work is done"));
     let found = |place: Mutex<Option<_>>| place.into_inner().expect("no thread panics").expect("all work was done");
     places.into_iter().map(found).collect()
+}
+
+/// Whom all pieces of work side by side tell what they have done.
+struct Together<'a> {
+    observer: &'a dyn Observer,
+    done: Mutex<u64>,
+}
+
+/// One of them.
+struct Part<'a> {
+    all: &'a Together<'a>,
+    own: AtomicU64,
+}
+
+impl Observer for Part<'_> {
+    fn advance(&self, done: u64, note: &str) {
+        let more = done.saturating_sub(self.own.fetch_max(done, Ordering::Relaxed));
+        let mut all = self.all.done.lock().expect("no observer panics");
+        *all += more;
+        self.all.observer.advance(*all, note);
+    }
+
+    fn resumed(&self, done: u64) {
+        self.advance(done, "");
+    }
 }
 
 /// How many of so many rows are added up in one piece, whatever the threads, so that rounding does not depend on them: few enough that
@@ -150,6 +167,7 @@ pub(crate) fn summed_together(rows: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::Stop;
 
     /// How many pieces each thread takes where all take turns and every piece is as long as the others.
     fn turns(pieces: usize, threads: usize) -> Vec<usize> {
@@ -171,7 +189,7 @@ mod tests {
         for threads in [1, 2, 3, 16] {
             let context = Context::of_threads(threads);
             let (working, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let found = side_by_side(10, 1, &context, |k, own| {
+            let found = side_by_side(10, &context, |k, own| {
                 most.fetch_max(working.fetch_add(own.threads, Ordering::SeqCst) + own.threads, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(1));
                 working.fetch_sub(own.threads, Ordering::SeqCst);
@@ -181,13 +199,57 @@ mod tests {
             let most = most.into_inner();
             assert!(most <= threads, "more threads than there are: {most} of {threads}");
         }
-        let broken = side_by_side(3, 1, &Context::of_threads(2), |k, _| {
-            if k == 1 { Err(Error::config("no".to_string())) } else { Ok(k) }
-        });
+        let broken =
+            side_by_side(
+                3,
+                &Context::of_threads(2),
+                |k, _| {
+                    if k == 1 { Err(Error::config("no".to_string())) } else { Ok(k) }
+                },
+            );
         assert!(broken.is_err());
         let context = Context::of_threads(2);
         context.stop.ask();
-        assert!(side_by_side(3, 1, &context, |k, _| Ok(k)).is_err(), "a request to stop was not heard");
+        assert!(side_by_side(3, &context, |k, _| Ok(k)).is_err(), "a request to stop was not heard");
+    }
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<u64>>);
+
+    impl Observer for Heard {
+        fn advance(&self, done: u64, _note: &str) {
+            self.0.lock().unwrap().push(done);
+        }
+    }
+
+    #[test]
+    fn what_work_side_by_side_counts_adds_up_whether_it_counts_rows_or_says_how_far_it_is() {
+        for threads in [1, 3] {
+            let heard = Heard::default();
+            let context = Context { threads, ..Context::watched(&heard, Stop::default()) };
+            let work = |k: usize, own: &Context| {
+                (0..5).for_each(|_| own.worked(2));
+                own.begin("steps", 20, 10);
+                (11..=20).for_each(|step| own.advance(step, ""));
+                Ok(k)
+            };
+            context
+                .stage("all", 84, "units", || {
+                    context.worked(4);
+                    side_by_side(4, &context, work)?;
+                    context.worked(1);
+                    Ok(())
+                })
+                .unwrap();
+            let heard = heard.0.into_inner().unwrap();
+            assert!(heard.is_sorted(), "{threads} threads: {heard:?}");
+            assert_eq!((heard[0], heard[heard.len() - 2], heard[heard.len() - 1]), (4, 84, 85));
+            // Outside a stage nobody hears of it.
+            let silence = Heard::default();
+            let context = Context { threads, ..Context::watched(&silence, Stop::default()) };
+            side_by_side(2, &context, |k, own| Ok(own.worked(k))).unwrap();
+            assert!(silence.0.into_inner().unwrap().is_empty());
+        }
     }
 
     #[test]

@@ -197,7 +197,7 @@ impl<'a> Kit<'a> {
         let planned: Vec<&Planned> = plan.iter().filter(|planned| planned.components().is_some()).collect();
         let mut order: Vec<usize> = (0..planned.len()).collect();
         order.sort_by_key(|&k| std::cmp::Reverse(planned[k].components()));
-        let made = side_by_side(order.len(), 0, context, |k, context| match *planned[order[k]] {
+        let made = side_by_side(order.len(), context, |k, context| match *planned[order[k]] {
             Planned::Mixture { components, form } => {
                 Components::of(space, rows, components, (form, floor), context).map(Mixture::Normal)
             }
