@@ -35,6 +35,7 @@ mod reweighted;
 mod shape;
 mod shares;
 mod slope;
+mod starts;
 mod sums;
 
 pub use kernels::{Family, Kind, LocalKernels};
@@ -99,7 +100,7 @@ impl Default for LocalSettings {
             centres: 2_000_000,
             grouped: 2000,
             classes: 4,
-            mixtures: vec![4, 8, 16, 32, 64, 128, 256],
+            mixtures: vec![1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
             worth: 2e-4,
             tolerance: kernels::TOLERANCE,
         }
@@ -252,7 +253,7 @@ impl LocalSettings {
         if rows > TOGETHER || context.device != Device::Cpu {
             return (1..self.folds).map(|fold| work(fold, context)).collect();
         }
-        side_by_side(self.folds - 1, rows / self.folds, context, |k, context| work(k + 1, context))
+        side_by_side(self.folds - 1, context, |k, context| work(k + 1, context))
     }
 
     /// Shares by some of the points of the first fold, where there are many, and the density with them: families that have none are

@@ -294,8 +294,8 @@ impl FitSettings {
             ("kernels.classes", (1..=64).contains(classes), "must be from 1 to 64"),
             (
                 "kernels.mixtures",
-                mixtures.iter().all(|count| (2..=4096).contains(count)),
-                "must be numbers of components from 2 to 4096",
+                mixtures.iter().all(|count| (1..=4096).contains(count)),
+                "must be numbers of components from 1 to 4096",
             ),
             ("kernels.worth", (0.0..0.1).contains(worth), "must be from 0 to 0.1"),
             ("kernels.tolerance", (0.0..0.01).contains(tolerance), "must be from 0 to 0.01"),

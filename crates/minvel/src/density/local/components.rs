@@ -3,7 +3,7 @@
 //! **Statement.** p(x) = Σ_k w_k N(v_k(x); 0, Σ_k)·|dv_k/dvol|, v_k the normal coordinates about the centre of component k. A
 //! round moves each centre to the mean of v_k under the responsibilities, and Σ_k is their covariance there, carried to the
 //! frame of the new centre by the differential of the change of coordinates.
-//! **Source.** dempster1977em; the start, halves of halves along the principal axis, is boley1998principal's.
+//! **Source.** dempster1977em; how rounds start: [`starts`](super::starts).
 //! **Conventions.** Covariances are shrunk towards round ones as by n + 1 more points, have at least the variance `floor`, and stay clear of the
 //! cut locus: angles apart, each five deviations, and curved spaces six.
 //! Starts and rounds use no coordinates of the embedding, so that a rotation of the data rotates the mixture. Sums are taken
@@ -19,6 +19,7 @@ use super::kernels::{Family, Kind, LocalKernels, Sites};
 use super::lanes::{BLOCK, ROWS, Work, exp, square, whiten};
 use super::places::Rows as Lanes;
 use super::shape::{Shape, cholesky};
+use super::starts::{Groups, best, starts};
 use super::together;
 use crate::Error;
 use crate::density::sample::weight;
@@ -28,8 +29,11 @@ use crate::train::Context;
 use minvel_engine::{Loop, widest};
 use std::ops::Range;
 
-/// Rounds.
-const ROUNDS: usize = 25;
+/// Rounds at most; they end when the mean log-likelihood grows by less.
+const ROUNDS: usize = 60;
+const ENOUGH: f64 = 3e-5;
+/// More points than this are represented by as many where starts are compared.
+const FEW: usize = 4000;
 /// More points than this are at first represented by as many, at equal distances in their order.
 const REPRESENTED: usize = 20_000;
 /// Rounds with all of them then.
@@ -93,16 +97,25 @@ impl Form {
 
 /// Points that mixtures are fitted to.
 pub(super) struct Rows {
-    /// Some of them, or all, in their order.
-    pub first: Weighted,
-    /// The same where near ones stand together, so that what is far from all of them is passed over.
-    some: Weighted,
-    /// All, likewise, where those are not all.
+    /// A part on which starts are compared.
+    pub few: Orders,
+    /// Those of most rounds: some of them, or all.
+    pub some: Orders,
+    /// All where those are not all, near ones together.
     pub all: Weighted,
 }
 
+/// The same points in two orders.
+#[derive(Clone)]
+pub(super) struct Orders {
+    /// That of the rows.
+    pub in_order: Weighted,
+    /// Near ones together, so that what is far from all of them is passed over.
+    pub near: Weighted,
+}
+
 /// Points, and what each counts; no weights: all are 1.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Weighted {
     pub points: Vec<f64>,
     pub weights: Vec<f64>,
@@ -116,7 +129,7 @@ impl Weighted {
         Weighted { points, weights }
     }
 
-    fn weight(&self, i: usize) -> f64 {
+    pub fn weight(&self, i: usize) -> f64 {
         weight(&self.weights, i)
     }
 }
@@ -126,13 +139,12 @@ impl Rows {
     pub fn of(space: &LocalKernels, clusters: &Clusters, of: &[usize]) -> Self {
         let (m, rows) = (space.ambient(), of.len());
         let near = |of: &[usize]| Weighted::of(clusters, m, &together(&clusters.points, m, ROWS, of.to_vec()));
-        match rows > REPRESENTED {
-            false => Rows { first: Weighted::of(clusters, m, of), some: near(of), all: Weighted::default() },
-            true => {
-                let some: Vec<usize> = (0..REPRESENTED).map(|k| of[k * rows / REPRESENTED]).collect();
-                Rows { first: Weighted::of(clusters, m, &some), some: near(&some), all: near(of) }
-            }
-        }
+        let at_most = |most: usize| {
+            let own: Vec<usize> = (0..rows.min(most)).map(|k| of[k * rows / rows.min(most)]).collect();
+            Orders { in_order: Weighted::of(clusters, m, &own), near: near(&own) }
+        };
+        let all = if rows > REPRESENTED { near(of) } else { Weighted::default() };
+        Rows { few: at_most(FEW), some: at_most(REPRESENTED), all }
     }
 }
 
@@ -145,23 +157,30 @@ impl Components {
         bounds: (Form, f64),
         context: &Context,
     ) -> Result<Self, Error> {
-        let mut this = Components::start(space, &rows.first, count, bounds);
+        let round = |this: &Self, of: &Weighted| this.round(space, of, bounds, context);
+        let first = |groups: &Groups| Components::start(space, groups, bounds);
+        let mut this = best(starts(space, rows, count), first, |this| round(this, &rows.few.near))?;
+        let mut before = f64::NEG_INFINITY;
         for _ in 0..ROUNDS {
-            this = this.round(space, &rows.some, bounds, context)?;
+            let likelihood;
+            (this, likelihood) = round(&this, &rows.some.near)?;
+            if likelihood - before < ENOUGH {
+                break;
+            }
+            before = likelihood;
         }
         for _ in 0..if rows.all.points.is_empty() { 0 } else { LAST_ROUNDS } {
-            this = this.round(space, &rows.all, bounds, context)?;
+            (this, _) = round(&this, &rows.all)?;
         }
         Ok(this)
     }
 
-    /// One component for each of `count` groups of near points.
-    fn start(space: &LocalKernels, rows: &Weighted, count: usize, bounds: (Form, f64)) -> Self {
-        let (m, n) = (space.ambient(), space.dim());
-        let groups = groups_of(space, rows, count);
+    /// One component for each group of near points.
+    fn start(space: &LocalKernels, groups: &Groups, bounds: (Form, f64)) -> Self {
+        let (m, n, rows) = (space.ambient(), space.dim(), groups.of);
         let mut this = Components { centres: vec![], factors: vec![], weights: vec![] };
-        for own in groups {
-            let (v, pivot) = coordinates(space, &rows.points, &own);
+        for own in &groups.each {
+            let (v, pivot) = coordinates(space, &rows.points, own);
             let moments = moments(&v, n, own.iter().map(|&i| rows.weight(i)));
             let second: Vec<f64> = moments.products.iter().map(|s| s / moments.mass).collect();
             let found = Found { points: moments.mass, mean: &moments.mean(), second: &second };
@@ -171,20 +190,21 @@ impl Components {
         this
     }
 
-    /// A round of expectation and maximisation.
+    /// A round of expectation and maximisation, and the mean log-likelihood before it.
     fn round(
         &self,
         space: &LocalKernels,
         of: &Weighted,
         bounds: (Form, f64),
         context: &Context,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, f64), Error> {
         let (m, n, count) = (space.ambient(), space.dim(), self.weights.len());
         let (rows, width) = (of.points.len() / m, width(n));
+        let length = count * width + 1;
         let kernels = self.as_kernels(space);
         let each = summed_together(rows);
-        let pieces = by_rows(rows.div_ceil(each), count * width, &context.quiet(), |first, out| {
-            for (piece, out) in (first..).zip(out.chunks_mut(count * width)) {
+        let pieces = by_rows(rows.div_ceil(each), length, &context.quiet(), |first, out| {
+            for (piece, out) in (first..).zip(out.chunks_mut(length)) {
                 let own = piece * each..((piece + 1) * each).min(rows);
                 let points = &of.points[own.start * m..own.end * m];
                 let weights = if of.weights.is_empty() { &[] } else { &of.weights[own] };
@@ -193,7 +213,7 @@ impl Components {
         })?;
         let mut next = Components { centres: vec![], factors: vec![], weights: vec![] };
         for (k, centre) in self.centres.chunks(m).enumerate() {
-            let sum = |j: usize| pieces.iter().skip(k * width + j).step_by(count * width).sum::<f64>();
+            let sum = |j: usize| pieces.iter().skip(k * width + j).step_by(length).sum::<f64>();
             let mass = sum(0);
             if mass > (n + 1) as f64 {
                 let mean: Vec<f64> = (1..=n).map(|j| sum(j) / mass).collect();
@@ -202,7 +222,9 @@ impl Components {
             }
         }
         next.even_out();
-        Ok(if next.weights.is_empty() { self.clone() } else { next })
+        let mass = if of.weights.is_empty() { rows as f64 } else { of.weights.iter().sum() };
+        let likelihood = pieces.iter().skip(length - 1).step_by(length).sum::<f64>() / mass;
+        Ok((if next.weights.is_empty() { self.clone() } else { next }, likelihood))
     }
 
     /// Adds the component that has these moments in the coordinates about `from`.
@@ -306,17 +328,8 @@ fn moments(v: &[f64], n: usize, weights: impl Iterator<Item = f64>) -> Moments {
     moments
 }
 
-/// Groups of near points, as many as the least power of two that is not below `count`.
-pub(super) fn groups_of(space: &LocalKernels, rows: &Weighted, count: usize) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = vec![(0..rows.points.len() / space.ambient()).collect()];
-    while groups.len() < count {
-        groups = groups.into_iter().flat_map(|own| halves(space, rows, own)).collect();
-    }
-    groups
-}
-
 /// Two halves of some points, along their principal axis.
-fn halves(space: &LocalKernels, rows: &Weighted, of: Vec<usize>) -> [Vec<usize>; 2] {
+pub(super) fn halves(space: &LocalKernels, rows: &Weighted, of: Vec<usize>) -> [Vec<usize>; 2] {
     let n = space.dim();
     let (v, _) = coordinates(space, &rows.points, &of);
     let moments = moments(&v, n, of.iter().map(|&i| rows.weight(i)));
@@ -366,7 +379,7 @@ struct Expectation<'a> {
     points: &'a [f64],
     /// None where all are 1.
     weights: &'a [f64],
-    /// `[component, 1 + n + n(n+1)/2]`.
+    /// `[component, 1 + n + n(n+1)/2]`, then the sum of the log-likelihoods.
     out: &'a mut [f64],
 }
 
@@ -394,7 +407,7 @@ impl Loop for Expectation<'_> {
         let Expectation { kernels, points, weights, out } = self;
         let (m, n) = (kernels.ambient(), kernels.dim());
         let width = width(n);
-        let none = [0.0; ROWS];
+        let (none, mut likelihood) = ([0.0; ROWS], 0.0);
         let mut desk = Desk {
             points: vec![none; m],
             centre: vec![none; m],
@@ -429,7 +442,9 @@ impl Loop for Expectation<'_> {
                 }
             }
             for l in 0..ROWS {
-                total[l] = if l < rows && total[l] > 0.0 { weight(weights, k * ROWS + l) / total[l] } else { 0.0 };
+                let weight = if l < rows && total[l] > 0.0 { weight(weights, k * ROWS + l) } else { 0.0 };
+                likelihood += if weight > 0.0 { weight * (top[l] + total[l].ln()) } else { 0.0 };
+                total[l] = if weight > 0.0 { weight / total[l] } else { 0.0 };
             }
             for ((k, values), v) in chosen.iter().zip(logs).zip(v.chunks(n)) {
                 let (mut r, mut most) = ([0.0; ROWS], 0.0f64);
@@ -442,6 +457,7 @@ impl Loop for Expectation<'_> {
                 }
             }
         }
+        *out.last_mut().expect("a place for the likelihood") += likelihood;
     }
 }
 

@@ -2,16 +2,17 @@
 //!
 //! **Statement.** p(x) = Σ_k w_k exp(κ_k t(x, c_k) − log N(κ_k)), t that of the natural kernels ([`Bump`](crate::density::Bump)). A round
 //! takes c_k where the mean of t under the responsibilities is largest, and κ_k by that mean.
-//! **Source.** dempster1977em; banerjee2005vmf (spheres). The start is that of [`Components`](super::components). **Conventions.** They are
+//! **Source.** dempster1977em; banerjee2005vmf (spheres); how rounds start: [`starts`](super::starts). **Conventions.** They are
 //! what mixtures of normal laws cannot be: as wide as the manifold, and of few numbers each. Spreads −E t are pulled by one point's worth towards that of all
 //! points times K^{−2/n}, as if K components tiled it. Sums are taken over pieces of a fixed length: the same bits on any number of threads.
 //! **Error.** A local maximum. **Checked by** tests/densities/components.rs.
 #![allow(clippy::needless_range_loop)] // iterators with closures are not inlined everywhere, and then not vectorised
 
-use super::components::{LEAST, Rows, Weighted, groups_of};
+use super::components::{LEAST, Rows, Weighted};
 use super::kernels::{LocalKernels, Sites, sharp};
 use super::lanes::{ROWS, exp};
 use super::shape::Shape;
+use super::starts::{Groups, best, starts};
 use crate::Error;
 use crate::density::mixture::statistics_of;
 use crate::density::sample::weight;
@@ -20,7 +21,7 @@ use crate::train::Context;
 use minvel_engine::{Loop, widest};
 
 /// Rounds at most; they end when the mean log-likelihood grows by less.
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 100;
 const ENOUGH: f64 = 3e-5;
 /// Steps towards the concentration of largest likelihood in a round.
 const STEPS: usize = 2;
@@ -60,6 +61,17 @@ impl<'a> Statistics<'a> {
         self.values.len() / self.width
     }
 
+    /// Σ w and Σ w T over some rows.
+    fn sums(&self, of: impl Iterator<Item = usize>) -> Vec<f64> {
+        let mut sums = vec![0.0; 1 + self.width];
+        for i in of {
+            let weight = weight(self.weights, i);
+            sums[0] += weight;
+            sums[1..].iter_mut().zip(self.row(i)).for_each(|(sum, t)| *sum += weight * t);
+        }
+        sums
+    }
+
     fn mass(&self) -> f64 {
         if self.weights.is_empty() { self.count() as f64 } else { self.weights.iter().sum() }
     }
@@ -80,23 +92,20 @@ impl NaturalMixture {
 
     /// Of `count` components at most; no variance is below `floor`.
     pub fn of(space: &LocalKernels, rows: &Rows, count: usize, floor: f64, context: &Context) -> Result<Self, Error> {
-        let (n, some) = (space.dim() as f64, Statistics::of(space, &rows.first));
-        let sums = |of: &mut dyn Iterator<Item = usize>| {
-            let mut sums = vec![0.0; 1 + some.width];
-            for i in of {
-                let weight = weight(some.weights, i);
-                sums[0] += weight;
-                sums[1..].iter_mut().zip(some.row(i)).for_each(|(sum, t)| *sum += weight * t);
-            }
-            sums
-        };
-        let (_, spread) = centre_and_spread(space, &sums(&mut (0..some.count())));
+        let n = space.dim() as f64;
+        let (few, some) = (Statistics::of(space, &rows.few.in_order), Statistics::of(space, &rows.some.in_order));
+        let (_, spread) = centre_and_spread(space, &some.sums(0..some.count()));
         let bounds = Bounds { prior: spread * (count as f64).powf(-2.0 / n), least: 0.5 * n * floor };
-        let mut this = NaturalMixture { centres: vec![], kappas: vec![], weights: vec![] };
-        for own in groups_of(space, &rows.first, count) {
-            this.push(space, &sums(&mut own.into_iter()), None, bounds);
-        }
-        this.even_out();
+        let first = |groups: &Groups| {
+            let own = Statistics::of(space, groups.of);
+            let mut this = NaturalMixture { centres: vec![], kappas: vec![], weights: vec![] };
+            for group in &groups.each {
+                this.push(space, &own.sums(group.iter().copied()), None, bounds);
+            }
+            this.even_out();
+            this
+        };
+        let mut this = best(starts(space, rows, count), first, |this| this.round(space, &few, bounds, context))?;
         let mut before = f64::NEG_INFINITY;
         for _ in 0..ROUNDS {
             let likelihood;
