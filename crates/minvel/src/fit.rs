@@ -42,7 +42,7 @@ mod wide;
 pub use comparison::Comparison;
 pub use correction::Curve;
 pub use door::{Fit, Fitted, IntoManifold, LEAST_POINTS};
-pub use evaluation::{Baseline, Evaluation, Ingredient};
+pub use evaluation::{Baseline, Evaluation, Families, Ingredient};
 pub use expert::{Base, Expert, Tried};
 pub use fitness::{Coverage, Fitness, LEAST_TESTED, REGIONS};
 pub use leak::Leak;

@@ -13,7 +13,7 @@ use crate::plot::{Axis, Dash, Figure, Lines, Plot, Series};
 use crate::report::{Claim, Row};
 use crate::table::{Column, write_table};
 use minvel::estimate::Estimate;
-use minvel::fit::{Evaluation, Model, Split};
+use minvel::fit::{Families, Model, Split};
 use minvel::manifold::Space;
 use minvel::train::Context;
 use minvel::{Error, Manifold, manifold};
@@ -136,27 +136,34 @@ impl Recovery {
         let data = law.points(points, seed(&format!("{points} points")));
         let fresh = law.points(this.fresh, seed("fresh"));
         let truth = law.log_density(&fresh);
-        if !this.tables.is_empty() {
-            let own = format!("{}.{}.law={}", file_name(name), kind.name(), k + 1);
-            let write = |what: &str, numbers: &[f64], width: usize| {
-                let column = |j: usize| numbers.iter().skip(j).step_by(width).copied().collect();
-                let columns: Vec<Column> = (0..width).map(|j| Column::numbers("", column(j))).collect();
-                write_table(&Path::new(&this.tables).join(format!("{own}.{what}.npy")), &columns)
-            };
-            write(&format!("points={points}"), &data, manifold.ambient())?;
-            write("fresh", &fresh, manifold.ambient())?;
-            write("truth", &truth, 1)?;
-        }
+        let own = format!("{}.{}.law={}", file_name(name), kind.name(), k + 1);
+        let write = |what: &str, numbers: &[f64], width: usize| {
+            if this.tables.is_empty() {
+                return Ok(());
+            }
+            let column = |j: usize| numbers.iter().skip(j).step_by(width).copied().collect();
+            let columns: Vec<Column> = (0..width).map(|j| Column::numbers("", column(j))).collect();
+            write_table(&Path::new(&this.tables).join(format!("{own}.{what}.npy")), &columns)
+        };
+        write(&format!("points={points}"), &data, manifold.ambient())?;
+        write("fresh", &fresh, manifold.ambient())?;
+        write("truth", &truth, 1)?;
         let settings = self.fits.of(this.seed + k as u64);
         let (m, split) = (manifold.ambient(), Split::new(points, settings.seed));
         let part = |rows: &[usize]| rows.iter().flat_map(|&i| &data[i * m..][..m]).copied().collect::<Vec<f64>>();
         let (train, validation) = (part(&split.train), part(&split.validation));
-        let (model, _) = Model::learn(manifold.clone(), &settings, &train, &validation, context)?;
-        let excess = Estimate::paired(&truth, &model.log_density(&fresh, context)?);
-        let evaluation = Evaluation::of(&model, fresh, settings.seed, context)?;
-        let baselines = evaluation.baselines.iter().filter(|b| b.method != "uniform");
+        let (model, history) = Model::learn(manifold.clone(), &settings, &train, &validation, context)?;
+        if !this.tables.is_empty() && !history.judged.is_empty() {
+            let parts = model.log_densities_of_parts(&fresh, context)?;
+            for (what, logs) in [("judged", history.judged), ("parts", parts)] {
+                write(&format!("{what}={points}"), &in_columns(&logs), logs.len())?;
+            }
+        }
+        let compared = Families::of(&model, fresh.as_slice(), settings.seed, context)?;
+        let excess = Estimate::paired(&truth, &compared.log_density);
+        let baselines = compared.baselines.iter().filter(|b| b.method != "uniform");
         let mut families: Vec<(String, Estimate)> = baselines.map(|b| (b.method.clone(), b.difference)).collect();
-        families.extend(evaluation.ingredients.into_iter().map(|part| (part.name, part.difference)));
+        families.extend(compared.ingredients.into_iter().map(|part| (part.name, part.difference)));
         if model.experts().is_empty() {
             families.push(("kernels".into(), Estimate::exact(0.0)));
         }
@@ -201,6 +208,11 @@ impl Recovery {
         };
         self.settings.points.iter().map(|&points| (points as f64, mean(points))).collect()
     }
+}
+
+/// Rows of a table that has these columns.
+fn in_columns(columns: &[Vec<f64>]) -> Vec<f64> {
+    (0..columns[0].len()).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
 }
 
 /// A manifold's name in that of a file.

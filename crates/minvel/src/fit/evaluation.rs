@@ -74,12 +74,29 @@ pub struct Baseline {
     pub difference: Estimate,
 }
 
-impl Evaluation {
+/// A model beside everything that it is compared with, on the same rows.
+#[derive(Clone, Debug)]
+pub struct Families {
+    /// Negative log-likelihood per row, in nats, with the error of log Z.
+    pub nll: Estimate,
+    /// That of the kernels alone.
+    pub kernels_nll: Estimate,
+    /// Densities that need no training.
+    pub baselines: Vec<Baseline>,
+    /// Kernels and energies by themselves, where there are energies.
+    pub ingredients: Vec<Ingredient>,
+    /// What energies of minimum velocity add, as in [`Evaluation`].
+    pub velocity: Option<Estimate>,
+    /// The model's log density at each row, in the units of the data.
+    pub log_density: Vec<f64>,
+}
+
+impl Families {
     /// Of a model, on rows given as points in the units of the data.
     pub fn of<'p>(model: &Model, points: impl Into<Sample<'p>>, seed: u64, context: &Context) -> Result<Self, Error> {
         let (sample, m) = (&points.into(), model.manifold().ambient());
-        let (points, rows) = (sample.points(), sample.rows(m));
-        let standard = model.standardised(points);
+        let rows = sample.rows(m);
+        let standard = model.standardised(sample.points());
         let parts = context.stage("test rows", rows, "rows", || model.parts(&standard, true, context))?;
         let shift = model.log_unit();
         let shifted = |logs: &[f64]| logs.iter().map(|l| l + shift).collect::<Vec<f64>>();
@@ -101,7 +118,6 @@ impl Evaluation {
             let (method, difference) = (other.method().to_string(), some.estimate(&pairs) + error);
             baselines.push(Baseline { name, method, nll, difference });
         }
-        let draws = Draws::of(model, Levels::DRAWS, seed, context)?;
         let mut ingredients = vec![];
         let mut ingredient = |name: String, weight: f64, logs: &[f64], own_error: f64| {
             let own_error = Estimate { mean: 0.0, count: u64::MAX, std_error: own_error };
@@ -119,14 +135,32 @@ impl Evaluation {
             let without = shifted(&model.sum(&parts, false));
             paired(&without, &own) + error
         });
-        let levels: Vec<f64> = own.iter().map(|l| draws.levels.at(*l)).collect();
+        Ok(Families {
+            nll: nll(&own) + error,
+            kernels_nll: nll(&anchor),
+            baselines,
+            ingredients,
+            velocity,
+            log_density: own,
+        })
+    }
+}
+
+impl Evaluation {
+    /// Of a model, on rows given as points in the units of the data.
+    pub fn of<'p>(model: &Model, points: impl Into<Sample<'p>>, seed: u64, context: &Context) -> Result<Self, Error> {
+        let (sample, m) = (&points.into(), model.manifold().ambient());
+        let Families { nll, kernels_nll, baselines, ingredients, velocity, log_density } =
+            Families::of(model, sample.clone(), seed, context)?;
+        let draws = Draws::of(model, Levels::DRAWS, seed, context)?;
+        let levels: Vec<f64> = log_density.iter().map(|l| draws.levels.at(*l)).collect();
         let plan = TestPlan::seeded(seed);
         Ok(Evaluation {
             ingredients,
             velocity,
-            test_rows: rows,
-            test_nll: nll(&own) + error,
-            kernels_nll: nll(&anchor),
+            test_rows: sample.rows(m),
+            test_nll: nll,
+            kernels_nll,
             baselines,
             goodness: Fitness::of(model, &plan.thinned(sample, m), &draws.points, &plan, context)?,
             coverage: Coverage::of(share_inside(sample, &levels), sample.total(m), Levels::DRAWS),

@@ -2,14 +2,14 @@
 //!
 //! **Statement.** Kernels of the training rows; the correction f of minimum velocity, with the share t of it that the validation
 //! rows ask for; with [`Effort`](super::Effort) also energies by likelihood, anchored and free, and a free one by transport, birth and death;
-//! each normalised. Without further energies the correction has weight one or none; else the weights are those of
+//! each normalised, and all learnt side by side, since none needs another. Without further energies the correction has weight one or none; else the weights are those of
 //! [`stack`](super::stack). **Conventions.** Validation rows stop, temper and weigh; what weighs an energy at a row is one that the half
 //! of the validation rows without it has stopped and tempered: of a dozen looks the best at some rows flatters there. Test rows are never looked at. A correction whose
 //! log Z is not known to 0.01, or that makes the validation rows worse once log Z is known, is dropped, which is said.
 //! **Checked by** tests/densities/experts.rs, crates/lab/tests/lab/fit.rs.
 
 use super::correction::{Correction, Learnt, Rows};
-use super::expert::{Base, Expert, Tried, is_of_velocity, name};
+use super::expert::{Base, Expert, Tried, is_of_velocity};
 use super::learning::{JUDGED, Lesson, Plan, Seen, at_equal_distances, squared_width};
 use super::model::{History, Model};
 use super::outliers::Reference;
@@ -21,7 +21,7 @@ use super::standard::Standard;
 use super::wide::{Pool, Wide};
 use crate::density::Sample;
 use crate::estimate::{Estimate, log_mean_exp};
-use crate::train::{Context, lists};
+use crate::train::{Context, lists, side_by_side};
 use crate::{Divergence, Error, Manifold};
 use std::sync::Arc;
 
@@ -62,6 +62,38 @@ impl Validated<'_> {
     fn part(&self, of: &[usize], ambient: usize) -> Validated<'static> {
         let logs = of.iter().map(|&i| self.logs[i]).collect();
         Validated { sample: self.sample.select(of, ambient), logs, slope: vec![] }
+    }
+}
+
+/// What energies beside the correction have in common.
+struct Beside {
+    pool: Pool,
+    /// How far the wide law is behind the kernels on the validation rows, in nats.
+    behind: f64,
+    /// Halves of the validation rows, each of which chooses for the other; none where that cannot be.
+    halves: Vec<Vec<usize>>,
+}
+
+impl Beside {
+    fn of(model: &Model, unseen: &Validated, context: &Context) -> Result<Self, Error> {
+        let EnergySettings { draws, free, .. } = model.settings.energies;
+        let few = model.manifold.dim() <= free;
+        let wide = Wide::of(&model.manifold);
+        let pool = context.stage("draws to learn with", 0, "rows", || {
+            Pool::new(&model.anchor, &wide, draws, WIDE[usize::from(!few)], model.settings.seed, context)
+        })?;
+        let (at, judges) = (wide.log_density(unseen.sample.points(), context)?, &unseen.sample);
+        let behind = judges.mean(&unseen.logs) - judges.mean(&at);
+        let mut halves = folds_of(judges, model.manifold.ambient(), 2, model.settings.seed);
+        if let [_, rest @ ..] = halves.as_mut_slice() {
+            // Large groups make more than two parts; a single group makes one, and then the energies judge themselves.
+            let mut rest = rest.concat();
+            rest.sort_unstable();
+            halves.truncate(1);
+            halves.extend((!rest.is_empty()).then_some(rest));
+        }
+        let halves = if halves.len() == 2 { halves } else { vec![] };
+        Ok(Beside { pool, behind, halves })
     }
 }
 
@@ -144,13 +176,9 @@ impl Model {
             model.set_reference(judges, &unseen.logs);
             return Ok((model, history));
         }
-        let seen = seen();
-        let mut candidates: Vec<Candidate> =
-            model.correction(&seen, &unseen, &mut history, context)?.into_iter().collect();
-        if model.settings.energies.effort != Effort::None {
-            candidates.extend(model.energies(&seen, &unseen, &mut history, context)?);
-        }
-        let of_model = model.weigh(candidates, &unseen, &mut history);
+        let (found, learnt) = model.energies(&seen(), &unseen, context)?;
+        history = found;
+        let of_model = model.weigh(learnt, &unseen, &mut history);
         model.set_reference(judges, &of_model);
         Ok((model, history))
     }
@@ -168,18 +196,14 @@ impl Model {
         let train = Rows::new(&seen.sample, &seen.held_out, &seen.derivative, median, n).in_turns();
         let validation = Rows::new(&unseen.sample, &unseen.logs, &unseen.slope, median, n);
         let draws = self.anchor.sample(DRAWS, settings.seed);
-        let learnt = context.stage("learning the correction", settings.learning.steps as usize, "steps", || {
-            Correction { manifold: self.manifold.clone(), settings }.learn(&train, &validation, &draws, context)
-        })?;
+        let learnt =
+            Correction { manifold: self.manifold.clone(), settings }.learn(&train, &validation, &draws, context)?;
         let network = settings.network.clone();
         let expert = unweighted(settings.objective, Base::Anchor, network, &learnt);
         history.curves = learnt.curves;
         history.best_step = learnt.best_step.clone();
-        let count = unseen.logs.len() + DRAWS;
-        let zeros = vec![0.0; DRAWS];
-        let (expert, f) = context.stage("share of the correction", count, "rows", || {
-            self.tempered(expert, unseen, (&draws, &zeros), &mut history.shares, context)
-        })?;
+        let (zeros, context) = (vec![0.0; DRAWS], &context.quiet());
+        let (expert, f) = self.tempered(expert, unseen, (&draws, &zeros), &mut history.shares, context)?;
         history.warnings.extend(diverged(&learnt.divergences, settings.seeds, expert.share));
         self.normalised(expert, f, learnt.best_step, unseen, history, context)
     }
@@ -287,54 +311,71 @@ impl Model {
         Ok(logs)
     }
 
-    /// Energies beside the correction.
+    /// The correction and further energies, learnt side by side.
     fn energies(
         &self,
         seen: &Trained,
         unseen: &Validated,
+        context: &Context,
+    ) -> Result<(History, Vec<Candidate>), Error> {
+        let further = self.settings.energies.effort != Effort::None;
+        let beside = further.then(|| Beside::of(self, unseen, context)).transpose()?;
+        let plans = beside.as_ref().map_or(vec![], |_| self.plans(-seen.sample.mean(&seen.held_out)));
+        // Each counts its steps; what it takes to normalise it is not told.
+        let steps = self.settings.learning.steps + plans.iter().map(|plan| plan.steps).sum::<u32>();
+        let count = 1 + plans.len();
+        let mut each = context.stage("learning energies", steps as usize, "steps", || {
+            // The correction comes first and takes least, so it is learnt last.
+            side_by_side(count, context, |k, context| {
+                let (mut history, number) = (History::default(), count - 1 - k);
+                let found = match (&beside, number.checked_sub(1)) {
+                    (Some(beside), Some(k)) => {
+                        let own = context.within(&format!("energy-{k}"));
+                        self.further(&plans[k], seen, unseen, beside, &mut history, &own)?
+                    }
+                    _ => self.correction(seen, unseen, &mut history, context)?,
+                };
+                Ok((history, found))
+            })
+        })?;
+        each.reverse();
+        let (mut history, mut learnt) = (History::default(), vec![]);
+        for (k, (own, found)) in each.into_iter().enumerate() {
+            if k == 0 {
+                history = own;
+            } else {
+                history.warnings.extend(own.warnings);
+            }
+            learnt.extend(found);
+        }
+        Ok((history, learnt))
+    }
+
+    /// An energy beside the correction; none where it is of no use.
+    fn further(
+        &self,
+        plan: &Plan,
+        seen: &Trained,
+        unseen: &Validated,
+        beside: &Beside,
         history: &mut History,
         context: &Context,
-    ) -> Result<Vec<Candidate>, Error> {
-        let EnergySettings { draws, .. } = self.settings.energies;
-        let few = self.manifold.dim() <= self.settings.energies.free;
-        let wide = Wide::of(&self.manifold);
-        let pool = context.stage("draws to learn with", 0, "rows", || {
-            Pool::new(&self.anchor, &wide, draws, WIDE[usize::from(!few)], self.settings.seed, context)
-        })?;
-        let nll = -seen.sample.mean(&seen.held_out);
+    ) -> Result<Option<Candidate>, Error> {
+        let Beside { pool, halves, .. } = beside;
+        let behind = if plan.base == Base::Anchor { 0.0 } else { beside.behind };
+        let lesson = Lesson { manifold: &self.manifold, settings: &self.settings, plan, pool, behind };
         let rows = Seen::of(&seen.sample, &seen.held_out);
-        let (at, judges) = (wide.log_density(unseen.sample.points(), context)?, &unseen.sample);
-        let behind = judges.mean(&unseen.logs) - judges.mean(&at);
-        let mut halves = folds_of(judges, self.manifold.ambient(), 2, self.settings.seed);
-        if let [_, rest @ ..] = halves.as_mut_slice() {
-            // Large groups make more than two parts; a single group makes one, and then the energies judge themselves.
-            let mut rest = rest.concat();
-            rest.sort_unstable();
-            halves.truncate(1);
-            halves.extend((!rest.is_empty()).then_some(rest));
+        let learnt = lesson.learn(&rows, &unseen.sample, halves, context)?;
+        let (expert, context) = (unweighted(plan.goal, plan.base, plan.network.clone(), &learnt), &context.quiet());
+        let weights = pool.log_weights(&pool.log_anchor);
+        let (expert, energy) = self.tempered(expert, unseen, (&pool.points, &weights), &mut vec![], context)?;
+        history.warnings.extend(diverged(&learnt.divergences, plan.seeds, expert.share));
+        let found = self.normalised(expert, energy, learnt.best_step.clone(), unseen, history, context)?;
+        let Some(mut candidate) = found else { return Ok(None) };
+        if !halves.is_empty() {
+            candidate.judged = self.judged(&candidate.expert, &learnt, halves, (unseen, pool), context)?;
         }
-        let halves = if halves.len() == 2 { halves } else { vec![] };
-        let mut found = vec![];
-        for (k, plan) in self.plans(nll).iter().enumerate() {
-            let drawer = context.within(&format!("energy-{k}"));
-            let behind = if plan.base == Base::Anchor { 0.0 } else { behind };
-            let lesson = Lesson { manifold: &self.manifold, settings: &self.settings, plan, pool: &pool, behind };
-            let stage = format!("learning {}", name(plan.base, plan.goal));
-            let learnt =
-                drawer.stage(&stage, plan.steps as usize, "steps", || lesson.learn(&rows, judges, &halves, &drawer))?;
-            let expert = unweighted(plan.goal, plan.base, plan.network.clone(), &learnt);
-            let weights = pool.log_weights(&pool.log_anchor);
-            let (expert, energy) = self.tempered(expert, unseen, (&pool.points, &weights), &mut vec![], &drawer)?;
-            history.warnings.extend(diverged(&learnt.divergences, plan.seeds, expert.share));
-            let best_step = learnt.best_step.clone();
-            if let Some(mut candidate) = self.normalised(expert, energy, best_step, unseen, history, &drawer)? {
-                if !halves.is_empty() {
-                    candidate.judged = self.judged(&candidate.expert, &learnt, &halves, (unseen, &pool), &drawer)?;
-                }
-                found.push(candidate);
-            }
-        }
-        Ok(found)
+        Ok(Some(candidate))
     }
 
     /// What is learnt, with a typical density of e^{−nll}.
@@ -406,6 +447,7 @@ impl Model {
         for (k, c) in candidates.iter().enumerate() {
             history.tried.push(tried(k + 1, c.expert.name(), Some(c.expert.goal), c.best_step.clone()));
         }
+        history.judged = logs.iter().map(|logs| logs.to_vec()).collect();
         self.tried = history.tried.clone();
         self.experts = candidates.into_iter().map(|c| c.expert).collect();
         for (k, expert) in self.experts.iter_mut().enumerate() {

@@ -53,6 +53,9 @@ pub struct History {
     /// What was in the running, and what the validation rows said of each; empty where kernels are alone.
     #[serde(default)]
     pub tried: Vec<Tried>,
+    /// Log densities of each of these at the validation rows, in standard units, as judged: what weights are made of. No file keeps them.
+    #[serde(skip)]
+    pub judged: Vec<Vec<f64>>,
     /// What a reader should know about it.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -203,6 +206,14 @@ impl Model {
             experts.push(logs);
         }
         Ok(Parts { anchor, experts })
+    }
+
+    /// Log densities of the kernels and of each energy by themselves, at points in the units of the data.
+    pub fn log_densities_of_parts(&self, points: &[f64], context: &Context) -> Result<Vec<Vec<f64>>, Error> {
+        let shift = self.log_unit();
+        let Parts { anchor, experts } = self.parts(&self.standardised(points), true, context)?;
+        let shifted = |logs: Vec<f64>| logs.into_iter().map(|log| log + shift).collect();
+        Ok(std::iter::once(anchor).chain(experts).map(shifted).collect())
     }
 
     /// log Σ wₖpₖ of parts, with or without the energies of minimum velocity.
