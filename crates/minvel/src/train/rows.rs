@@ -226,7 +226,8 @@ mod tests {
     fn what_work_side_by_side_counts_adds_up_whether_it_counts_rows_or_says_how_far_it_is() {
         for threads in [1, 3] {
             let heard = Heard::default();
-            let context = Context { threads, ..Context::watched(&heard, Stop::default()) };
+            let mut context = Context::watched(&heard, Stop::default());
+            context.threads = threads;
             let work = |k: usize, own: &Context| {
                 (0..5).for_each(|_| own.worked(2));
                 own.begin("steps", 20, 10);
@@ -246,8 +247,13 @@ mod tests {
             assert_eq!((heard[0], heard[heard.len() - 2], heard[heard.len() - 1]), (4, 84, 85));
             // Outside a stage nobody hears of it.
             let silence = Heard::default();
-            let context = Context { threads, ..Context::watched(&silence, Stop::default()) };
-            side_by_side(2, &context, |k, own| Ok(own.worked(k))).unwrap();
+            let mut context = Context::watched(&silence, Stop::default());
+            context.threads = threads;
+            let work = |k: usize, own: &Context| {
+                own.worked(k);
+                Ok(k)
+            };
+            side_by_side(2, &context, work).unwrap();
             assert!(silence.0.into_inner().unwrap().is_empty());
         }
     }
