@@ -78,7 +78,7 @@ pub struct Arguments {
     /// Drop duplicate rows; without it they count as often as they occur, and stay together in splits and folds.
     #[arg(long, conflicts_with = "weights")]
     distinct: bool,
-    /// Objective of the correction: minimum-velocity, score-matching, likelihood or none [default: minimum-velocity].
+    /// Objective of the correction: minimum-velocity, score-matching, denoising (flat manifolds), likelihood or none [default: minimum-velocity].
     #[arg(long, value_name = "NAME")]
     objective: Option<String>,
     /// Flow of the objective: langevin (along geodesics) or chart [default: langevin].
@@ -358,7 +358,7 @@ fn prepare(arguments: &Arguments, context: &Context) -> Result<(RunFolder, Asked
     let input = locate(name)?;
     let dataset = read(&input, (&arguments.reading, &arguments.rows), arguments.distinct, context)?;
     let block = arguments.rows.block.as_ref().map(|block| dataset.coordinates.distance(block)).transpose()?;
-    settings.check_room(&*dataset.manifold, dataset.rows())?;
+    settings.check(&*dataset.manifold, dataset.rows())?;
     let refused = |error: Error| match error {
         Error::Interrupted => error,
         error => Error::content(&dataset.source, error.to_string()),

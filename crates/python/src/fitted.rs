@@ -143,7 +143,7 @@ fn learn(rows: Rows, config: Config, context: &Context) -> Result<Fitted, Error>
     let block = rows.block.clone();
     let dataset = rows.dataset()?;
     let block = block.map(|text| dataset.coordinates.distance(&text)).transpose()?;
-    fitting::settings(&config)?.check_room(&*dataset.manifold, dataset.rows())?;
+    fitting::settings(&config)?.check(&*dataset.manifold, dataset.rows())?;
     match dataset.distinct_rows() {
         LEAST_POINTS.. => {}
         rows => {

@@ -13,7 +13,7 @@ use super::settings::{FitSettings, Geometry, Goal};
 use crate::density::Sample;
 use crate::energy::{Energy, Mlp};
 use crate::flow::{EnergyOf, FlowForm, Law, Noise, RiemannianLangevin};
-use crate::objective::{MinimumVelocity, Objective, ScoreMatching};
+use crate::objective::{Denoising, MinimumVelocity, Objective, ScoreMatching};
 use crate::train::{Context, Fingerprint, Learner, Step, Trainer, lists};
 use crate::{Divergence, Error, Manifold, energy, stream};
 use minvel_engine::optim::{Optimiser, RateSchedule};
@@ -114,6 +114,7 @@ impl Correction<'_> {
         let flow = RiemannianLangevin { manifold: self.manifold.clone(), form };
         match self.settings.objective {
             Goal::ScoreMatching => Box::new(ScoreMatching { manifold: Some(self.manifold.clone()) }),
+            Goal::Denoising => Box::new(Denoising::new(self.settings.step_size)),
             _ => Box::new(MinimumVelocity { adaptive: true, ..MinimumVelocity::new(flow, self.settings.step_size) }),
         }
     }

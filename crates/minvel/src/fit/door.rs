@@ -278,7 +278,7 @@ impl<'a> Fit<'a> {
         if rows < LEAST_POINTS {
             return Err(Error::config(format!("a density needs at least {LEAST_POINTS} points, not {rows}")));
         }
-        self.settings.check_room(&*self.manifold, rows)?;
+        self.settings.check(&*self.manifold, rows)?;
         Given::new(&self.manifold, points, &self.about, context)
     }
 

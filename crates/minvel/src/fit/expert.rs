@@ -172,6 +172,7 @@ pub(super) fn name(base: Base, goal: Goal) -> String {
     let goal = match goal {
         Goal::MinimumVelocity => "minimum velocity",
         Goal::ScoreMatching => "score matching",
+        Goal::Denoising => "denoising",
         Goal::Likelihood => "likelihood",
         Goal::TransportReaction => "transport, birth and death",
         Goal::None => "nothing",
@@ -182,7 +183,7 @@ pub(super) fn name(base: Base, goal: Goal) -> String {
 
 /// Whether a goal is the velocity of a flow.
 pub(super) fn is_of_velocity(goal: Goal) -> bool {
-    matches!(goal, Goal::MinimumVelocity | Goal::ScoreMatching | Goal::TransportReaction)
+    matches!(goal, Goal::MinimumVelocity | Goal::ScoreMatching | Goal::Denoising | Goal::TransportReaction)
 }
 
 impl fmt::Debug for Expert {

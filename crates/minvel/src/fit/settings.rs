@@ -2,6 +2,7 @@
 
 use crate::density::LocalSettings;
 use crate::limits::TooLarge;
+use crate::manifold::Space;
 use crate::network::Activation;
 use crate::{Error, Manifold};
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,8 @@ pub enum Goal {
     MinimumVelocity,
     /// The score-matching loss itself, with all second derivatives.
     ScoreMatching,
+    /// That of data with a little noise, by the control variate; on flat manifolds.
+    Denoising,
     /// Minus the log-likelihood, with Z from draws of the kernels.
     Likelihood,
     /// The speed of transport, birth and death, of a free energy.
@@ -247,9 +250,16 @@ impl FitSettings {
         }
     }
 
-    /// An error if the kernels of so many points would take more memory than the [limit](crate::Limits) allows: their
-    /// covariances grow with the square of the dimension.
-    pub fn check_room(&self, manifold: &dyn Manifold, rows: usize) -> Result<(), Error> {
+    /// An error if the objective is not defined on this manifold, or if the kernels of so many points would take more memory than the
+    /// [limit](crate::Limits) allows: their covariances grow with the square of the dimension.
+    pub fn check(&self, manifold: &dyn Manifold, rows: usize) -> Result<(), Error> {
+        let is_flat = |space: &Space| matches!(space, Space::Euclidean(_) | Space::Torus(_));
+        if self.objective == Goal::Denoising && !manifold.spaces().is_some_and(|all| all.iter().all(is_flat)) {
+            return Err(Error::config(format!(
+                "the objective denoising adds noise to coordinates, which needs a flat manifold, and {manifold} is curved: use \
+                 minimum-velocity or score-matching"
+            )));
+        }
         let (n, centres) = (manifold.dim() as u64, rows.min(self.kernels.centres) as u64);
         let numbers = (n * (n + 1) / 2).saturating_mul(centres).saturating_mul(self.kernels.neighbours.len() as u64);
         TooLarge::check(numbers.saturating_mul(8), 1).map_err(|why| {
@@ -313,7 +323,7 @@ impl FitSettings {
             (
                 "objective",
                 self.objective != Goal::TransportReaction,
-                "must be minimum-velocity, score-matching, likelihood or none: transport-reaction is for free energies",
+                "must be minimum-velocity, score-matching, denoising, likelihood or none: transport-reaction is for free energies",
             ),
             ("energies.seeds", energies.seeds > 0, "must be positive"),
             ("energies.free", energies.free <= 8, "must be at most 8"),

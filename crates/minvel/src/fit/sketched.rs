@@ -25,7 +25,7 @@ impl Fit<'_> {
             let what = format!("the summary is of rows on {}, not on {manifold}", sketch.manifold());
             return Err(Error::config(what));
         }
-        settings.check_room(&**manifold, sketch.cells())?;
+        settings.check(&**manifold, sketch.cells())?;
         let m = manifold.ambient();
         let (validation, test) = (sketch.validation(), sketch.test());
         let every = |places: &[usize]| {

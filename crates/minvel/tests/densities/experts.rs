@@ -216,3 +216,35 @@ fn learning_of_energies_that_was_interrupted_goes_on_to_the_same_bits() {
     assert_eq!(resumed.log_density(&data, &context).unwrap(), whole.log_density(&data, &context).unwrap());
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn denoising_learns_what_minimum_velocity_learns_where_coordinates_are_flat_and_is_refused_elsewhere() {
+    let context = Context::bare();
+    // Kernels that are too wide, so that there is something to correct.
+    let kernels = ["kernels.neighbours=[200.0]", "kernels.factors=[4.0]", "kernels.widths=0", "energies.effort=none"];
+    let learning = ["seeds=2", "learning.steps=400", "learning.looks=8", "learning.rate=1e-2", "network.waves=0"];
+    for name in ["torus:2", "euclidean:2"] {
+        let fresh = points(&parse(name).unwrap(), 4000, 9);
+        let gains = |changes: &[&str]| -> Vec<f64> {
+            let (model, _) = learnt(name, 1600, &[&kernels[..], &learning[..], changes].concat(), &context);
+            let [own, kernels] = [model.log_density(&fresh, &context), model.log_anchor(&fresh, &context)];
+            own.unwrap().iter().zip(kernels.unwrap()).map(|(own, kernels)| own - kernels).collect()
+        };
+        let [velocity, denoising] =
+            ["minimum-velocity", "denoising"].map(|goal| gains(&[&format!("objective={goal}")]));
+        let [of_velocity, of_denoising] = [&velocity, &denoising].map(|gains| Estimate::of(gains.iter().copied()));
+        let between = Estimate::of(velocity.iter().zip(&denoising).map(|(a, b)| a - b));
+        println!("{name}: minimum velocity gains {of_velocity}, denoising {of_denoising}; difference {between}");
+        assert!(of_denoising.mean > 5.0 * of_denoising.std_error, "{name}: denoising learns nothing");
+        // Both have the same minimum but for O(ε), and different noise: half of what either gains would be another minimum.
+        assert!(between.mean.abs() < 0.25 * of_velocity.mean, "{name}: another minimum, {between}");
+        // Noise as wide as the modes learns a smoother law.
+        let blurred = Estimate::of(gains(&["objective=denoising", "step_size=0.3"]));
+        println!("{name}: with noise of variance 0.3 it gains {blurred}");
+        assert!(of_denoising.mean - blurred.mean > 0.25 * of_velocity.mean, "{name}: the noise makes no difference");
+    }
+    let settings = fast(&["objective=denoising"]);
+    for (name, flat) in [("euclidean:2", true), ("torus:2", true), ("sphere:2", false), ("hyperbolic:2", false)] {
+        assert_eq!(settings.check(&*parse(name).unwrap(), 1000).is_ok(), flat, "{name}");
+    }
+}
