@@ -335,9 +335,11 @@ pub(super) fn halves(space: &LocalKernels, rows: &Weighted, of: Vec<usize>) -> [
     let moments = moments(&v, n, of.iter().map(|&i| rows.weight(i)));
     let mean = moments.mean();
     let entry = |a: usize, b: usize| moments.second(a.max(b), a.min(b)) - mean[a] * mean[b];
-    // Powers of the matrix lead to the axis from the column of its largest diagonal entry.
-    let first = (0..n).max_by(|a, b| entry(*a, *a).total_cmp(&entry(*b, *b))).expect("a dimension");
-    let mut axis: Vec<f64> = (0..n).map(|a| entry(a, first)).collect();
+    // Powers of the matrix lead to the axis from the farthest point, which has a side; directions of equal variance, as in standard units, have none.
+    let from_mean = |v: &[f64]| v.iter().zip(&mean).map(|(v, mean)| v - mean).collect::<Vec<f64>>();
+    let length = |v: &Vec<f64>| v.iter().map(|v| v * v).sum::<f64>();
+    let farthest = v.chunks(n).map(from_mean).max_by(|a, b| length(a).total_cmp(&length(b)));
+    let mut axis = farthest.expect("a point");
     for _ in 0..30 {
         let next: Vec<f64> = (0..n).map(|a| (0..n).map(|b| entry(a, b) * axis[b]).sum()).collect();
         let norm = next.iter().map(|x| x * x).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
