@@ -1,8 +1,9 @@
 //! Few rows: plain kernels from three rows on, scores by cross-validation, no needles.
 
+use crate::clumps::natural_laws;
 use crate::support::fits::settings;
 use minvel::Manifold;
-use minvel::density::{Bump, Density, Family, KernelDensity, Kind, LocalKernels, LocalSettings};
+use minvel::density::{Bump, Density, KernelDensity, Kind, LocalKernels, LocalSettings};
 use minvel::estimate::Estimate;
 use minvel::fit::{Evaluation, Fit, Model, Procedure, Record, Trial};
 use minvel::manifold::{Space, parse};
@@ -248,7 +249,9 @@ fn local_kernels_are_used_where_they_are_clearly_better_and_not_elsewhere() {
     let plain = |model: &Model| model.kernels().families().iter().any(|f| matches!(f.kind, Kind::Natural { .. }));
     for seed in 1..=5 {
         let (manifold, points) = bump("euclidean:2", 1.0, 150, seed);
-        let model = Model::of_few(&manifold, &settings(&[]), &points, &Context::bare()).unwrap();
+        // A mixture of one normal law would be the truth itself.
+        let settings = settings(&["kernels.mixtures=[]"]);
+        let model = Model::of_few(&manifold, &settings, &points, &Context::bare()).unwrap();
         assert!(plain(&model), "seed {seed}: one normal law needs no more than plain kernels");
     }
     // A thin ring and a wide cloud: no single width suits both.
@@ -303,7 +306,11 @@ fn natural_kernels_are_densities_with_draws_and_slopes() {
         for kappa in [0.3, 20.0] {
             let (manifold, points) = bump(name, kappa, 12, 6);
             let plain = LocalKernels::plain(&manifold, &points, &Context::of_threads(1)).unwrap().density;
-            let mixture = mixture_of(&manifold, &points, kappa);
+            // Concentrations that differ by a factor of two between laws, and of eight between angles.
+            let count = (points.len() / manifold.ambient()) as f64;
+            let mixture = natural_laws(&manifold, &points, |part, k| {
+                kappa * (1.0 + k as f64 / count) * 8f64.powi((part % 2) as i32)
+            });
             for (what, density) in [("kernels", plain), ("a mixture", mixture)] {
                 // Flat kernels are as wide as 1/√κ; the rules of hyperbolic space resolve them where they are.
                 let radius = if name.starts_with("hyperbolic") { radius } else { radius / kappa.sqrt() };
@@ -321,30 +328,6 @@ fn natural_kernels_are_densities_with_draws_and_slopes() {
             }
         }
     }
-}
-
-/// A mixture of natural laws about some points, with concentrations that differ by a factor of two.
-fn mixture_of(manifold: &Arc<dyn Manifold>, points: &[f64], kappa: f64) -> LocalKernels {
-    let (n, count) = (manifold.dim(), points.len() / manifold.ambient());
-    let (mut factors, mut log_det) = (vec![0.0; n * (n + 1) / 2 * count], vec![0.0; count]);
-    // 1/deviation where the law is sharp, in each direction.
-    let sharp = |space: &Space| vec![if *space == Space::So3 { 2.0 } else { 1.0 }; space.dim()];
-    let sharp: Vec<f64> = manifold.spaces().unwrap().iter().flat_map(sharp).collect();
-    for k in 0..count {
-        for a in 0..n {
-            let rate = (kappa * (1.0 + k as f64 / count as f64) / sharp[a]).sqrt();
-            factors[(a * (a + 1) / 2 + a) * count + k] = rate;
-            log_det[k] -= rate.ln();
-        }
-    }
-    let find = |name: &str| match name {
-        "centres" => Some(points),
-        "shape0" => Some(factors.as_slice()),
-        "log-det0" => Some(log_det.as_slice()),
-        _ => None,
-    };
-    let family = Family { kind: Kind::Component { shape: 0 }, share: 1.0 };
-    LocalKernels::from_tensors(manifold, &[family], find).unwrap()
 }
 
 /// d/dt log p along geodesics, against the derivative in coordinates.
