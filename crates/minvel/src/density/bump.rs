@@ -63,13 +63,34 @@ impl Bump {
 
     /// The same kernels, Rⁿ and Tⁿ taken apart into lines and circles with a scale each.
     pub fn by_coordinate(self) -> Self {
-        let apart = |(space, scale, _): (Space, f64, usize)| match space {
-            Space::Euclidean(n) => vec![(Space::Euclidean(1), scale); n],
-            Space::Torus(n) => vec![(Space::Torus(1), scale); n],
-            _ => vec![(space, scale)],
-        };
-        let (spaces, scales) = self.factors().flat_map(apart).unzip();
+        self.taken_apart(|space| match space {
+            Space::Euclidean(n) => vec![Space::Euclidean(1); n],
+            Space::Torus(n) => vec![Space::Torus(1); n],
+            _ => vec![space],
+        })
+    }
+
+    /// The same kernels, Tⁿ taken apart into circles with a scale each.
+    pub(super) fn by_circle(self) -> Self {
+        self.taken_apart(|space| if let Space::Torus(n) = space { vec![Space::Torus(1); n] } else { vec![space] })
+    }
+
+    fn taken_apart(self, parts: impl Fn(Space) -> Vec<Space>) -> Self {
+        let own = |(space, scale, _): (Space, f64, usize)| parts(space).into_iter().map(move |part| (part, scale));
+        let (spaces, scales) = self.factors().flat_map(|factor| own(factor).collect::<Vec<_>>()).unzip();
         Bump { spaces, scales, ..self }
+    }
+
+    /// The kernel of each factor by itself.
+    pub(super) fn each(&self) -> Vec<Self> {
+        let alone = |(space, scale, _)| Bump { spaces: vec![space], scales: vec![scale], log_volume: None };
+        self.factors().map(alone).collect()
+    }
+
+    /// The kernels whose κ = 1 is these kernels with a κ for each factor.
+    pub(super) fn with_kappas(mut self, kappas: impl IntoIterator<Item = f64>) -> Self {
+        self.scales.iter_mut().zip(kappas).for_each(|(scale, kappa)| *scale *= kappa);
+        self
     }
 
     /// The manifold.
@@ -173,6 +194,19 @@ impl Bump {
         for (space, scale, start) in self.factors() {
             space.embed(&point[start..start + space.ambient()], scale.sqrt(), out);
         }
+    }
+
+    /// For each of those coordinates the direction of the manifold that it belongs to: an angle, or the first of its factor.
+    pub(super) fn directions(&self) -> Vec<usize> {
+        let (mut directions, mut first) = (vec![], 0);
+        for space in &self.spaces {
+            match space {
+                Space::Torus(n) => directions.extend((0..2 * n).map(|column| first + column / 2)),
+                _ => directions.extend(std::iter::repeat_n(first, space.chord_width())),
+            }
+            first += space.dim();
+        }
+        directions
     }
 
     /// Whether t is −½ times the sum of the squared differences of those coordinates, and of nothing else.

@@ -1,6 +1,6 @@
 //! Sums over kernels by blocks and balls: against plain loops over all of them.
 
-use crate::clumps::{clumps, queries};
+use crate::clumps::{clumps, natural_laws, queries};
 use crate::local_kernels::SPACES;
 use minvel::Manifold;
 use minvel::density::{Bump, Kind, LocalKernels, LocalSettings};
@@ -37,18 +37,24 @@ fn plainly(kernels: &LocalKernels, manifold: &Arc<dyn Manifold>, x: &[f64]) -> f
         for (i, c) in centres.chunks(m).enumerate() {
             let weight = weights.map_or(1.0 / total as f64, |w| w[i]);
             if let Kind::Component { shape } = family.kind {
-                // κ from the rate of the first direction, where it is sharp.
-                let rate = list(&format!("shape{shape}")).unwrap()[i].powi(2);
-                let kappa = rate
-                    * if spaces[0] == Space::So3 {
-                        2.0
-                    } else if let Space::Projective(_) = spaces[0] {
-                        0.5
-                    } else {
-                        1.0
-                    };
-                let bump = Bump::new(&**manifold).unwrap();
-                logs.push((family.share * weight).ln() + bump.log_density(x, c, kappa));
+                // κ of each angle and each other factor, from the rate of its first direction, where it is sharp.
+                let rates = list(&format!("shape{shape}")).unwrap();
+                let (mut log, mut at, mut a) = ((family.share * weight).ln(), 0, 0);
+                for s in &spaces {
+                    let parts = if let Space::Torus(k) = s { vec![Space::Torus(1); *k] } else { vec![*s] };
+                    for part in parts {
+                        let sharp = match part {
+                            Space::So3 => 2.0,
+                            Space::Projective(_) => 0.5,
+                            _ => 1.0,
+                        };
+                        let kappa = rates[(a * (a + 1) / 2 + a) * total + i].powi(2) * sharp;
+                        let own = at..at + part.ambient();
+                        log += Bump::new(&*part.manifold()).unwrap().log_density(&x[own.clone()], &c[own], kappa);
+                        (at, a) = (at + part.ambient(), a + part.dim());
+                    }
+                }
+                logs.push(log);
                 continue;
             }
             let (mut v, mut log, mut at, mut from, mut ended) = (vec![0.0; n], 0.0, 0, 0, false);
@@ -117,6 +123,31 @@ fn sums_agree_with_plain_loops_to_the_error_that_is_set() {
             assert!(fast < 1e-6, "{name}: off by {fast}");
             assert!(rough < 1e-3, "{name}: off by {rough}");
         }
+    }
+}
+
+#[test]
+fn sums_over_natural_laws_agree_with_plain_loops() {
+    for name in
+        ["torus:3", "so3", "hyperbolic:2", "product(sphere:2,torus:2,euclidean:1)", "product(hyperbolic:2,torus:1)"]
+    {
+        let manifold = parse(name).unwrap();
+        let centres = clumps(&manifold, 300, 1);
+        let mixture = natural_laws(&manifold, &centres, |part, k| 40.0 * (1.0 + part as f64) / (1.0 + (k % 7) as f64));
+        let at = queries(&manifold, &centres);
+        let plain: Vec<f64> = at.chunks(manifold.ambient()).map(|x| plainly(&mixture, &manifold, x)).collect();
+        let worst = |density: &LocalKernels| {
+            let found = density.log_density_of(&at, &Context::bare()).unwrap();
+            found.iter().zip(&plain).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        };
+        let equal = natural_laws(&manifold, &centres, |_, k| 40.0 / (1.0 + (k % 7) as f64));
+        let (fast, exact, other) = (worst(&mixture), worst(&mixture.clone().with_tolerance(0.0)), worst(&equal));
+        println!("{name}: exact {exact:.1e}, fast {fast:.1e}; with equal concentrations {other:.1e}");
+        assert!(exact < 1e-8 && fast < 1e-6, "{name}: off by {exact} and {fast}");
+        assert!(
+            manifold.spaces().unwrap() == [Space::So3] || name == "hyperbolic:2" || other > 0.1,
+            "{name}: no power"
+        );
     }
 }
 

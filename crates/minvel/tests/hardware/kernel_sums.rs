@@ -1,6 +1,6 @@
 //! Sums over kernels on a GPU beside those of the CPU.
 
-use crate::clumps::{clumps, queries};
+use crate::clumps::{clumps, natural_laws, queries};
 use minvel::density::{Family, Kind, LocalKernels, LocalSettings};
 use minvel::manifold::parse;
 use minvel::train::Context;
@@ -99,25 +99,19 @@ fn natural_kernels_on_the_gpu_are_those_on_the_cpu() {
             Kind::Fixed { width: 0.1 },
             Kind::Uniform,
         ];
-        // Rates of components, from wide to sharp: κ is the square of the first, but for a factor.
-        let (n, total) = (manifold.dim(), data.len() / manifold.ambient());
-        let rate = |i: usize| 1.0 + 20.0 * i as f64 / total as f64;
-        let entries = (0..n).flat_map(|a| (0..=a).map(move |b| a == b));
-        let shape: Vec<f64> =
-            entries.flat_map(|own| (0..total).map(move |i| if own { rate(i) } else { 0.0 })).collect();
-        let log_det: Vec<f64> = (0..total).map(|i| -(n as f64) * rate(i).ln()).collect();
+        // Components from wide to sharp, with other concentrations in other angles and factors.
+        let total = data.len() / manifold.ambient();
+        let components = natural_laws(&manifold, &data, |part, i| {
+            (1.0 + 20.0 * i as f64 / total as f64).powi(2) * 4f64.powi((part % 2) as i32)
+        });
+        let lists = components.tensors();
         for count in 1..=kinds.len() {
             if count == kinds.len() && manifold.volume().is_none() {
                 continue;
             }
             let families: Vec<Family> =
                 kinds[..count].iter().map(|&kind| Family { kind, share: 1.0 / count as f64 }).collect();
-            let find = |name: &str| match name {
-                "centres" => Some(data.as_slice()),
-                "shape0" => Some(shape.as_slice()),
-                "log-det0" => Some(log_det.as_slice()),
-                _ => None,
-            };
+            let find = |name: &str| lists.iter().find(|(own, _)| own == name).map(|(_, values)| *values);
             let fit = LocalKernels::from_tensors(&manifold, &families, find).unwrap();
             let at = queries(&manifold, &data);
             let (fast, exact) = (compare(&fit, &at), compare(&fit.with_tolerance(0.0), &at));

@@ -1,6 +1,7 @@
 //! Points to fit kernels to, and points to look at them from.
 
 use minvel::Manifold;
+use minvel::density::{Family, Kind, LocalKernels};
 use minvel::manifold::Space;
 use minvel_engine::random::{Key, Stream};
 use std::f64::consts::TAU;
@@ -58,4 +59,41 @@ pub fn queries(manifold: &Arc<dyn Manifold>, data: &[f64]) -> Vec<f64> {
     let mut all: Vec<f64> = data.chunks(manifold.ambient()).step_by(23).flatten().copied().collect();
     (0..30).for_each(|_| all.extend(point(&**manifold, 2.5, &mut stream)));
     all
+}
+
+/// A mixture of natural laws about these centres: κ of each part, an angle or another factor, and each law.
+pub fn natural_laws(
+    manifold: &Arc<dyn Manifold>,
+    centres: &[f64],
+    kappa: impl Fn(usize, usize) -> f64,
+) -> LocalKernels {
+    let (n, count) = (manifold.dim(), centres.len() / manifold.ambient());
+    let (mut factors, mut log_det) = (vec![0.0; n * (n + 1) / 2 * count], vec![0.0; count]);
+    // Of each direction: its part, and κ times the variance where the law is sharp.
+    let (mut directions, mut parts) = (vec![], 0);
+    for space in manifold.spaces().unwrap() {
+        let sharp = match space {
+            Space::So3 => 2.0,
+            Space::Projective(_) => 0.5,
+            _ => 1.0,
+        };
+        let is_torus = matches!(space, Space::Torus(_));
+        directions.extend((0..space.dim()).map(|a| (parts + if is_torus { a } else { 0 }, sharp)));
+        parts += if is_torus { space.dim() } else { 1 };
+    }
+    for k in 0..count {
+        for (a, (part, sharp)) in directions.iter().enumerate() {
+            let rate = (kappa(*part, k) / sharp).sqrt();
+            factors[(a * (a + 1) / 2 + a) * count + k] = rate;
+            log_det[k] -= rate.ln();
+        }
+    }
+    let find = |name: &str| match name {
+        "centres" => Some(centres),
+        "shape0" => Some(factors.as_slice()),
+        "log-det0" => Some(log_det.as_slice()),
+        _ => None,
+    };
+    let family = Family { kind: Kind::Component { shape: 0 }, share: 1.0 };
+    LocalKernels::from_tensors(manifold, &[family], find).unwrap()
 }

@@ -35,7 +35,7 @@ impl LocalKernels {
                 Kind::Uniform => self.uniform(&mut stream, point),
                 Kind::Natural { .. } | Kind::Component { .. } => {
                     let centre = &self.sites[list].points[i * m..][..m];
-                    point.copy_from_slice(&self.bump().sample(centre, self.kappa_of(family.kind, i), &mut stream));
+                    point.copy_from_slice(&self.law_of(family.kind, i).sample(centre, 1.0, &mut stream));
                     self.to_side_of(centre, point);
                 }
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => {
@@ -78,15 +78,16 @@ impl LocalKernels {
     /// What the kernel about centre i is over the normal law whose coordinates [`LocalKernels::spread`] takes, at the points it appended for
     /// `z`; none where it is that law.
     pub fn over_normal(&self, family: usize, i: usize, z: &[f64], points: &[f64]) -> Option<Vec<f64>> {
-        let Kind::Component { shape } = self.families[family].kind else { return None };
+        let kind = self.families[family].kind;
+        let Kind::Component { shape } = kind else { return None };
         let (m, n, list) = (self.ambient(), self.dim(), self.shapes[shape].list);
-        let (centre, kappa) = (&self.sites[list].points[i * m..][..m], self.kappa(shape, i));
-        let normaliser = self.bump().log_normaliser(kappa) - 0.5 * n as f64 * TAU.ln() - self.shapes[shape].log_det[i];
+        let (centre, law) = (&self.sites[list].points[i * m..][..m], self.law_of(kind, i));
+        let normaliser = law.log_normaliser(1.0) - 0.5 * n as f64 * TAU.ln() - self.shapes[shape].log_det[i];
         let mut v = vec![0.0; n];
         let ratio = |(z, x): (&[f64], &[f64])| {
             let normal = -0.5 * z.iter().map(|z| z * z).sum::<f64>();
             // to_normal is log|dvol/dv|.
-            (kappa * self.bump().statistic(x, centre) - normaliser + self.to_normal(centre, x, &mut v) - normal).exp()
+            (law.statistic(x, centre) - normaliser + self.to_normal(centre, x, &mut v) - normal).exp()
         };
         Some(z.chunks(n).zip(points.chunks(m)).map(ratio).collect())
     }

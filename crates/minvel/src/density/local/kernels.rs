@@ -34,7 +34,7 @@ pub enum Kind {
         /// σ.
         width: f64,
     },
-    /// The natural kernel with a κ of its own about each centre: a component of a mixture.
+    /// The natural kernel with κ of its own about each centre, one for each angle and each factor of other kind: a component of a mixture.
     Component {
         /// Which of the lists of covariances: about those of such kernels where they are sharp.
         shape: usize,
@@ -241,16 +241,23 @@ impl LocalKernels {
         }
     }
 
-    /// κ of component i of a mixture, from its variance where it is sharp.
-    pub(super) fn kappa(&self, shape: usize, i: usize) -> f64 {
-        self.shapes[shape].entry(0, 0, i).powi(2) * sharp(self.spaces[0])
+    /// κ of component i of a mixture in each direction, from its variances where it is sharp.
+    pub(super) fn kappas(&self, shape: usize, i: usize) -> impl Iterator<Item = f64> {
+        let sharp = self.spaces.iter().flat_map(|space| std::iter::repeat_n(sharp(*space), space.dim()));
+        sharp.enumerate().map(move |(a, sharp)| self.shapes[shape].entry(a, a, i).powi(2) * sharp)
     }
 
-    /// κ of the natural kernel about centre i.
-    pub(super) fn kappa_of(&self, kind: Kind, i: usize) -> f64 {
+    /// The natural kernel about centre i: that of κ = 1.
+    pub(super) fn law_of(&self, kind: Kind, i: usize) -> Bump {
         match kind {
-            Kind::Natural { kappa } => kappa,
-            Kind::Component { shape } => self.kappa(shape, i),
+            Kind::Natural { kappa } => self.bump().clone().with_kappas(std::iter::repeat(kappa)),
+            Kind::Component { shape } => {
+                let (apart, kappas) = (self.bump().clone().by_circle(), self.kappas(shape, i).collect::<Vec<f64>>());
+                let first =
+                    apart.spaces().iter().scan(0, |next, space| Some(std::mem::replace(next, *next + space.dim())));
+                let own: Vec<f64> = first.map(|a| kappas[a]).collect();
+                apart.with_kappas(own)
+            }
             _ => unreachable!("only natural kernels have a κ"),
         }
     }

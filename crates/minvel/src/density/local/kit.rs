@@ -4,7 +4,7 @@ use super::clusters::Clusters;
 use super::components::{Components, Form, Rows};
 use super::kernels::{Family, Kind, LocalKernels, Sites};
 use super::lanes::BLOCK;
-use super::natural_mixture::NaturalMixture;
+use super::natural_mixture::{NaturalMixture, Rates};
 use super::neighbours::Neighbours;
 use super::shape::Shape;
 use super::{FEW_DIMENSIONS, LocalSettings, classes, groups, shape, together};
@@ -35,6 +35,7 @@ pub(super) enum Planned {
     /// Of natural laws, likewise.
     NaturalMixture {
         components: usize,
+        rates: Rates,
     },
 }
 
@@ -45,7 +46,7 @@ impl Planned {
 
     fn components(&self) -> Option<usize> {
         match self {
-            Planned::Mixture { components, .. } | Planned::NaturalMixture { components } => Some(*components),
+            Planned::Mixture { components, .. } | Planned::NaturalMixture { components, .. } => Some(*components),
             Planned::Uniform | Planned::Fixed { .. } | Planned::Local { .. } => None,
         }
     }
@@ -110,8 +111,11 @@ impl<'a> Kit<'a> {
                 let form = Form::borne(&self.blank, rows, components)?;
                 Some(Planned::Mixture { components, form })
             }));
-            let borne = settings.mixtures.iter().filter(|&&count| NaturalMixture::is_borne(&self.blank, rows, count));
-            plan.extend(borne.map(|&components| Planned::NaturalMixture { components }));
+            for rates in [Rates::Common, Rates::Own] {
+                let borne = |count: &usize| NaturalMixture::is_borne(&self.blank, rows, *count, rates);
+                let own = settings.mixtures.iter().copied().filter(borne);
+                plan.extend(own.map(|components| Planned::NaturalMixture { components, rates }));
+            }
         }
         let first = |k: &usize| !plan[..*k].contains(&plan[*k]);
         (0..plan.len()).filter(first).map(|k| plan[k]).collect()
@@ -201,8 +205,8 @@ impl<'a> Kit<'a> {
             Planned::Mixture { components, form } => {
                 Components::of(space, rows, components, (form, floor), context).map(Mixture::Normal)
             }
-            Planned::NaturalMixture { components } => {
-                NaturalMixture::of(space, rows, components, floor, context).map(Mixture::Natural)
+            Planned::NaturalMixture { components, rates } => {
+                NaturalMixture::of(space, rows, components, (rates, floor), context).map(Mixture::Natural)
             }
             _ => unreachable!("it has components"),
         })?;

@@ -10,6 +10,7 @@ use super::index::{GROUP, Index};
 use super::kernels::{Kind, LocalKernels, Sites, padded};
 use super::lanes::BLOCK;
 use super::shape::Shape;
+use crate::density::Bump;
 use crate::manifold::Space;
 use std::f64::consts::{PI, TAU};
 
@@ -20,6 +21,8 @@ pub(super) struct Layer {
     pub centres: Vec<f64>,
     /// For natural kernels, coordinates in which t is a sum of squares, `[block, coordinate, lane]`; none where it is not.
     pub embedded: Vec<f64>,
+    /// The direction of each of these coordinates.
+    pub directions: Vec<usize>,
     /// `[block, lane]`, 0 beyond the last centre.
     pub weights: Vec<f64>,
     /// Of the shapes that belong to these centres.
@@ -35,10 +38,12 @@ pub(super) struct Layer {
 /// Covariances in the order of the lanes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shaped {
-    /// `[block, entry, lane]`.
+    /// `[block, entry, lane]`; the first entries of natural kernels are their κ in each direction.
     pub factors: Vec<f64>,
-    /// −log det C.
+    /// −log det C, or −log N of natural kernels.
     pub logs: Vec<f64>,
+    /// Natural kernels, one about each centre.
+    pub natural: Vec<Bump>,
 }
 
 /// A family of the layer.
@@ -154,20 +159,20 @@ impl Layer {
                 .flat_map(|i| (0..entries).map(move |e| (i, e)))
                 .map(|(i, e)| shape.factors[e * total + i])
                 .collect();
+            let law = |i: usize| kernels.law_of(Kind::Component { shape: s }, i);
+            let laws: Vec<Bump> = if natural(s) { (0..total).map(law).collect() } else { vec![] };
             let mut logs = vec![0.0; total.next_multiple_of(BLOCK)];
             for (i, log) in logs[..total].iter_mut().enumerate() {
-                *log = if natural(s) { -kernels.bump().log_normaliser(kernels.kappa(s, i)) } else { -shape.log_det[i] };
+                *log = laws.get(i).map_or(-shape.log_det[i], |law| -law.log_normaliser(1.0));
             }
             let mut factors = padded(&rows, entries);
-            if natural(s) {
-                // Where others have the first factor, these have κ.
-                for (at, block) in factors.chunks_mut(entries * BLOCK).enumerate() {
-                    for (lane, factor) in block[..BLOCK].iter_mut().enumerate() {
-                        *factor = kernels.kappa(s, (at * BLOCK + lane).min(total - 1));
-                    }
+            for (at, block) in factors.chunks_mut(entries * BLOCK).enumerate().filter(|_| natural(s)) {
+                for lane in 0..BLOCK {
+                    let kappas = kernels.kappas(s, (at * BLOCK + lane).min(total - 1));
+                    kappas.enumerate().for_each(|(a, kappa)| block[a * BLOCK + lane] = kappa);
                 }
             }
-            Shaped { factors, logs }
+            Shaped { factors, logs, natural: laws }
         };
         let shapes = kernels.shapes.iter().enumerate().map(|own| (own.1.list == k).then(|| shaped(own))).collect();
         let index = Index::of(kernels, &sites.points);
@@ -179,6 +184,7 @@ impl Layer {
         }
         let mut layer = Layer {
             centres: padded(&sites.points, m),
+            directions: if embedded.is_empty() { vec![] } else { kernels.bump().directions() },
             embedded,
             weights: vec![],
             shapes,
@@ -210,8 +216,8 @@ impl Layer {
                 // t is at most −⅛ of the squared chord on every space.
                 Kind::Natural { kappa } => (0.0, 4.0 / kappa, 0.0),
                 Kind::Component { shape } => {
-                    let kappa = kernels.kappa(shape, i);
-                    (-kernels.bump().log_normaliser(kappa), 4.0 / kappa, 0.0)
+                    let (own, least) = (&self.shapes[shape], kernels.kappas(shape, i).fold(f64::INFINITY, f64::min));
+                    (own.as_ref().expect("a shape of this layer").logs[i], 4.0 / least, 0.0)
                 }
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => (0.0, width * width, bend),
                 Kind::Local { shape, factor } => (-kernels.shapes[shape].log_det[i], factor * widest[shape][i], bend),

@@ -1,10 +1,10 @@
-//! Mixtures of natural laws with one concentration each, by expectation and maximisation.
+//! Mixtures of natural laws, by expectation and maximisation: with one concentration for each, or one for each angle and each other factor.
 //!
-//! **Statement.** p(x) = Σ_k w_k exp(κ_k t(x, c_k) − log N(κ_k)), t that of the natural kernels ([`Bump`](crate::density::Bump)). A round
-//! takes c_k where the mean of t under the responsibilities is largest, and κ_k by that mean.
-//! **Source.** dempster1977em; banerjee2005vmf (spheres); how rounds start: [`starts`](super::starts). **Conventions.** They are
-//! what mixtures of normal laws cannot be: as wide as the manifold, and of few numbers each. Spreads −E t are pulled by one point's worth towards that of all
-//! points times K^{−2/n}, as if K components tiled it. Sums are taken over pieces of a fixed length: the same bits on any number of threads.
+//! **Statement.** p(x) = Σ_k w_k Π_f exp(κ_kf t_f(x, c_k) − log N_f(κ_kf)), t that of the natural kernels ([`Bump`]), f all factors together, or
+//! one after another. A round takes c_k where the mean of t under the responsibilities is largest, and κ_kf by the mean of t_f there.
+//! **Source.** dempster1977em; banerjee2005vmf (spheres); mardia2000directional (independent von Mises laws); how rounds start: [`starts`](super::starts). **Conventions.** They are
+//! what mixtures of normal laws cannot be: as wide as the manifold, in some directions or in all, and of few numbers each. Spreads −E t_f are pulled by one point's
+//! worth towards those of all points times K^{−2/n}, as if K components tiled them. Sums are taken over pieces of a fixed length: the same bits on any number of threads.
 //! **Error.** A local maximum. **Checked by** tests/densities/components.rs.
 #![allow(clippy::needless_range_loop)] // iterators with closures are not inlined everywhere, and then not vectorised
 
@@ -16,7 +16,7 @@ use super::starts::{Groups, best, starts};
 use crate::Error;
 use crate::density::mixture::statistics_of;
 use crate::density::sample::weight;
-use crate::density::{by_rows, natural, summed_together};
+use crate::density::{Bump, by_rows, natural, summed_together};
 use crate::train::Context;
 use minvel_engine::{Loop, widest};
 
@@ -30,11 +30,21 @@ const LAST_ROUNDS: usize = 2;
 /// Components at most: what needs more of them is better described by normal laws with directions, and by kernels.
 const MOST: usize = 64;
 
+/// Which factors have a concentration of their own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Rates {
+    /// All have one together.
+    Common,
+    /// Each angle, and each other factor.
+    Own,
+}
+
 /// A mixture of natural laws.
 #[derive(Clone, Debug)]
 pub(super) struct NaturalMixture {
     /// Row-major.
     centres: Vec<f64>,
+    /// `[component, part]`.
     kappas: Vec<f64>,
     weights: Vec<f64>,
 }
@@ -77,39 +87,52 @@ impl<'a> Statistics<'a> {
     }
 }
 
-/// What a component's spread is pulled towards, and the least there is.
-#[derive(Clone, Copy)]
-struct Bounds {
+/// Factors that have a concentration together, what their spread is pulled towards, and the least there is.
+struct Part {
+    bump: Bump,
     prior: f64,
     least: f64,
 }
 
 impl NaturalMixture {
-    /// Whether so many points can bear so many components.
-    pub fn is_borne(space: &LocalKernels, rows: usize, count: usize) -> bool {
-        count <= MOST && rows >= count * LEAST * (space.dim() + 2)
+    /// Whether so many points can bear so many components; where there is one part, both kinds of rates are the same.
+    pub fn is_borne(space: &LocalKernels, rows: usize, count: usize, rates: Rates) -> bool {
+        let parts = rates.parts(space).len();
+        let differ = rates == Rates::Common || parts > 1;
+        differ && count <= MOST && rows >= count * LEAST * (space.dim() + 1 + parts)
     }
 
     /// Of `count` components at most; no variance is below `floor`.
-    pub fn of(space: &LocalKernels, rows: &Rows, count: usize, floor: f64, context: &Context) -> Result<Self, Error> {
-        let n = space.dim() as f64;
+    pub fn of(
+        space: &LocalKernels,
+        rows: &Rows,
+        count: usize,
+        (rates, floor): (Rates, f64),
+        context: &Context,
+    ) -> Result<Self, Error> {
         let (few, some) = (Statistics::of(space, &rows.few.in_order), Statistics::of(space, &rows.some.in_order));
-        let (_, spread) = centre_and_spread(space, &some.sums(0..some.count()));
-        let bounds = Bounds { prior: spread * (count as f64).powf(-2.0 / n), least: 0.5 * n * floor };
+        let (all, tiles) = (some.sums(0..some.count()), (count as f64).powf(-2.0 / space.dim() as f64));
+        let mut at = 1;
+        let part = |bump: Bump| {
+            let (_, spread) = centre_and_spread(&bump, all[0], &all[at..]);
+            at += sufficient_width(&bump);
+            Part { prior: spread * tiles, least: 0.5 * bump.dim() as f64 * floor, bump }
+        };
+        let parts: Vec<Part> = rates.parts(space).into_iter().map(part).collect();
         let first = |groups: &Groups| {
             let own = Statistics::of(space, groups.of);
             let mut this = NaturalMixture { centres: vec![], kappas: vec![], weights: vec![] };
             for group in &groups.each {
-                this.push(space, &own.sums(group.iter().copied()), None, bounds);
+                this.push(&own.sums(group.iter().copied()), None, &parts);
             }
             this.even_out();
             this
         };
-        let mut this = best(starts(space, rows, count), first, |this| this.round(space, &few, bounds, context))?;
+        let mut this = best(starts(space, rows, count), first, |this| this.round(&parts, &few, context))?;
         let mut before = f64::NEG_INFINITY;
         for _ in 0..ROUNDS {
             let likelihood;
-            (this, likelihood) = this.round(space, &some, bounds, context)?;
+            (this, likelihood) = this.round(&parts, &some, context)?;
             if likelihood - before < ENOUGH {
                 break;
             }
@@ -118,22 +141,16 @@ impl NaturalMixture {
         if !rows.all.points.is_empty() {
             let all = Statistics::of(space, &rows.all);
             for _ in 0..LAST_ROUNDS {
-                (this, _) = this.round(space, &all, bounds, context)?;
+                (this, _) = this.round(&parts, &all, context)?;
             }
         }
         Ok(this)
     }
 
     /// A round of expectation and maximisation, and the mean log-likelihood before it.
-    fn round(
-        &self,
-        space: &LocalKernels,
-        rows: &Statistics,
-        bounds: Bounds,
-        context: &Context,
-    ) -> Result<(Self, f64), Error> {
+    fn round(&self, parts: &[Part], rows: &Statistics, context: &Context) -> Result<(Self, f64), Error> {
         let (count, width) = (rows.count(), rows.width);
-        let laws = Laws::of(space, self, width);
+        let laws = Laws::of(parts, self, width);
         let length = laws.constants.len() * (1 + width) + 1;
         let each = summed_together(count);
         let pieces = by_rows(count.div_ceil(each), length, &context.quiet(), |first, out| {
@@ -148,27 +165,30 @@ impl NaturalMixture {
         let mut next = NaturalMixture { centres: vec![], kappas: vec![], weights: vec![] };
         for k in 0..self.weights.len() {
             let own = &sums[k * (1 + width)..][..1 + width];
-            if own[0] > (space.dim() + 1) as f64 {
-                next.push(space, own, Some(self.kappas[k]), bounds);
+            if own[0] > (parts.iter().map(|part| part.bump.dim()).sum::<usize>() + 1) as f64 {
+                next.push(own, Some(&self.kappas[k * parts.len()..]), parts);
             }
         }
         next.even_out();
         Ok((if next.weights.is_empty() { self.clone() } else { next }, likelihood))
     }
 
-    /// Adds the component of largest likelihood for Σ r and Σ r T; from a known concentration, steps towards it.
-    fn push(&mut self, space: &LocalKernels, sums: &[f64], kappa: Option<f64>, bounds: Bounds) {
-        let (centre, spread) = centre_and_spread(space, sums);
-        let pull = 1.0 / (1.0 + sums[0]);
-        let spread = ((1.0 - pull) * spread + pull * bounds.prior).max(bounds.least).max(f64::MIN_POSITIVE);
-        self.centres.extend(centre);
-        // −E t is about n/2κ, the better the sharper the law.
-        let nearer =
-            |kappa: f64| (kappa * -space.bump().mean_statistic(kappa) / spread).clamp(natural::LEAST, natural::MOST);
-        self.kappas.push(match kappa {
-            None => space.bump().concentration(spread),
-            Some(kappa) => (0..STEPS).fold(kappa, |kappa, _| nearer(kappa)),
-        });
+    /// Adds the component of largest likelihood for Σ r and Σ r T; from known concentrations, steps towards it.
+    fn push(&mut self, sums: &[f64], kappas: Option<&[f64]>, parts: &[Part]) {
+        let (pull, mut at) = (1.0 / (1.0 + sums[0]), 1);
+        for (k, Part { bump, prior, least }) in parts.iter().enumerate() {
+            let (centre, spread) = centre_and_spread(bump, sums[0], &sums[at..]);
+            at += sufficient_width(bump);
+            let spread = ((1.0 - pull) * spread + pull * prior).max(*least).max(f64::MIN_POSITIVE);
+            self.centres.extend(centre);
+            // −E t is about n/2κ, the better the sharper the law.
+            let nearer =
+                |kappa: f64| (kappa * -bump.mean_statistic(kappa) / spread).clamp(natural::LEAST, natural::MOST);
+            self.kappas.push(match kappas {
+                None => bump.concentration(spread),
+                Some(kappas) => (0..STEPS).fold(kappas[k], |kappa, _| nearer(kappa)),
+            });
+        }
         self.weights.push(sums[0]);
     }
 
@@ -183,9 +203,22 @@ impl NaturalMixture {
         let (n, count) = (space.dim(), self.weights.len());
         let (mut factors, mut log_det) = (vec![0.0; n * (n + 1) / 2 * count], vec![0.0; count]);
         let sharp: Vec<f64> = space.spaces.iter().flat_map(|s| vec![sharp(*s); s.dim()]).collect();
-        for (k, kappa) in self.kappas.iter().enumerate() {
+        // What belongs to one direction each, where there are as many parts; else parts are spaces, or all there is.
+        let parts: Vec<usize> = match self.kappas.len() / count {
+            1 => vec![0; n],
+            _ => space
+                .bump()
+                .clone()
+                .by_circle()
+                .spaces()
+                .iter()
+                .enumerate()
+                .flat_map(|(f, s)| vec![f; s.dim()])
+                .collect(),
+        };
+        for (k, kappas) in self.kappas.chunks(self.kappas.len() / count).enumerate() {
             for a in 0..n {
-                let rate = (kappa / sharp[a]).sqrt();
+                let rate = (kappas[parts[a]] / sharp[a]).sqrt();
                 factors[(a * (a + 1) / 2 + a) * count + k] = rate;
                 log_det[k] -= rate.ln();
             }
@@ -195,11 +228,27 @@ impl NaturalMixture {
     }
 }
 
-/// The centre of largest likelihood, and −E t about it, from Σ r and Σ r T.
-fn centre_and_spread(space: &LocalKernels, sums: &[f64]) -> (Vec<f64>, f64) {
-    let mean: Vec<f64> = sums[1..].iter().map(|sum| sum / sums[0].max(f64::MIN_POSITIVE)).collect();
+impl Rates {
+    /// The factors that have a concentration together.
+    fn parts(self, space: &LocalKernels) -> Vec<Bump> {
+        match self {
+            Rates::Common => vec![space.bump().clone()],
+            Rates::Own => space.bump().clone().by_circle().each(),
+        }
+    }
+}
+
+/// Numbers of T.
+fn sufficient_width(bump: &Bump) -> usize {
+    bump.spaces().iter().map(|s| s.sufficient_width()).sum()
+}
+
+/// The centre of largest likelihood, and −E t about it, from Σ r and a list that begins with Σ r T.
+fn centre_and_spread(bump: &Bump, mass: f64, sums: &[f64]) -> (Vec<f64>, f64) {
+    let mean: Vec<f64> =
+        sums.iter().take(sufficient_width(bump)).map(|sum| sum / mass.max(f64::MIN_POSITIVE)).collect();
     let (mut centre, mut spread, mut rest) = (vec![], 0.0, mean.as_slice());
-    for s in &space.spaces {
+    for s in bump.spaces() {
         let (own, after) = rest.split_at(s.sufficient_width());
         rest = after;
         let at = s.centre_of(own);
@@ -218,16 +267,20 @@ struct Laws {
 }
 
 impl Laws {
-    fn of(space: &LocalKernels, mixture: &NaturalMixture, width: usize) -> Self {
+    fn of(parts: &[Part], mixture: &NaturalMixture, width: usize) -> Self {
         let mut laws = Laws { parameters: Vec::with_capacity(width * mixture.weights.len()), constants: vec![] };
-        for (k, centre) in mixture.centres.chunks(space.ambient()).enumerate() {
-            let kappa = mixture.kappas[k];
-            let (mut constant, mut at) = (mixture.weights[k].ln() - space.bump().log_normaliser(kappa), 0);
-            for s in &space.spaces {
-                let (a, b) = s.statistic_of(&centre[at..at + s.ambient()]);
-                constant += kappa * b;
-                laws.parameters.extend(a.iter().map(|a| kappa * a));
-                at += s.ambient();
+        let mut centres = mixture.centres.as_slice();
+        for (weight, kappas) in mixture.weights.iter().zip(mixture.kappas.chunks(parts.len())) {
+            let mut constant = weight.ln();
+            for (Part { bump, .. }, kappa) in parts.iter().zip(kappas) {
+                constant -= bump.log_normaliser(*kappa);
+                for s in bump.spaces() {
+                    let (centre, rest) = centres.split_at(s.ambient());
+                    centres = rest;
+                    let (a, b) = s.statistic_of(centre);
+                    constant += kappa * b;
+                    laws.parameters.extend(a.iter().map(|a| kappa * a));
+                }
             }
             laws.constants.push(constant);
         }

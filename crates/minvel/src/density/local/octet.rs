@@ -12,6 +12,7 @@ use super::kernels::{Kind, LocalKernels};
 use super::lanes::{BLOCK, RANGE, ROWS, exp, square, whiten};
 use super::layer::Layer;
 use super::places::{Anywhere, Elsewhere, Inside, Place, Rows};
+use crate::density::Bump;
 use crate::manifold::Space;
 use minvel_engine::Loop;
 
@@ -195,14 +196,15 @@ impl<'a> Octet<'a> {
                 let (log, squares, factor) = match member.kind {
                     Kind::Uniform => continue,
                     Kind::Fixed { .. } | Kind::Grouped { .. } => (log, round, factor),
-                    Kind::Natural { .. } => (log, self.statistics(kernels, layer, block, k), [1.0; ROWS]),
+                    Kind::Natural { .. } => {
+                        (log, self.statistics(layer, (block, k), || kernels.bump(), |_| 1.0), [1.0; ROWS])
+                    }
                     Kind::Component { shape } => {
                         let own = layer.shapes[shape].as_ref().expect("a shape of this layer");
-                        let (n, mut statistics) = (kernels.dim(), self.statistics(kernels, layer, block, k));
-                        let kappa = own.factors[block * n * (n + 1) / 2 * BLOCK + k];
-                        for l in 0..ROWS {
-                            statistics[l] *= kappa;
-                        }
+                        let n = kernels.dim();
+                        let kappas = &own.factors[block * n * (n + 1) / 2 * BLOCK + k..];
+                        let law = || &own.natural[block * BLOCK + k];
+                        let statistics = self.statistics(layer, (block, k), law, |direction| kappas[direction * BLOCK]);
                         (log + own.logs[block * BLOCK + k], statistics, [1.0; ROWS])
                     }
                     Kind::Local { shape, .. } => {
@@ -252,23 +254,30 @@ impl<'a> Octet<'a> {
         }
     }
 
-    /// t of the points and a centre.
+    /// t of the points and a centre, by a kernel, or where t is a sum of squares by what it is multiplied with in each direction.
     #[inline(always)]
-    fn statistics(&self, kernels: &LocalKernels, layer: &Layer, block: usize, k: usize) -> Rows {
+    fn statistics<'b>(
+        &self,
+        layer: &Layer,
+        (block, k): (usize, usize),
+        kernel: impl Fn() -> &'b Bump,
+        kappa: impl Fn(usize) -> f64,
+    ) -> Rows {
         let (mut sum, width) = ([0.0; ROWS], self.embedded.len());
         if width == 0 {
-            let m = kernels.ambient();
+            let (kernel, m) = (kernel(), self.columns.len());
             let centre: Vec<f64> = (0..m).map(|j| layer.centres[(block * m + j) * BLOCK + k]).collect();
             for (sum, x) in sum.iter_mut().zip(self.points.chunks(m)) {
-                *sum = kernels.bump().statistic(x, &centre);
+                *sum = kernel.statistic(x, &centre);
             }
             return sum;
         }
         for (j, x) in self.embedded.iter().enumerate() {
             let c = layer.embedded[(block * width + j) * BLOCK + k];
+            let half = -0.5 * kappa(layer.directions[j]);
             for l in 0..ROWS {
                 let d = x[l] - c;
-                sum[l] = (-0.5 * d).mul_add(d, sum[l]);
+                sum[l] = (half * d).mul_add(d, sum[l]);
             }
         }
         sum

@@ -69,7 +69,8 @@ impl LocalKernels {
             Space::Euclidean(_) | Space::Hyperbolic(_) => 0.0,
         };
         let Kind::Component { shape } = self.families[family].kind else { return false };
-        self.kappa(shape, i) < self.spaces.iter().map(sharp).fold(0.0, f64::max)
+        let narrow = self.spaces.iter().flat_map(|space| std::iter::repeat_n(sharp(space), space.dim()));
+        self.kappas(shape, i).zip(narrow).any(|(kappa, narrow)| kappa < narrow)
     }
 
     /// The deviation of a family's kernels: the geometric mean over directions, and over kernels by their weights.

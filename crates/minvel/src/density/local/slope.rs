@@ -103,13 +103,15 @@ impl LocalKernels {
             match member.kind {
                 Kind::Uniform => continue,
                 Kind::Natural { .. } | Kind::Component { .. } => {
+                    let (mut law, mut kappa) = (self.bump(), member.rate);
                     if let Kind::Component { shape } = member.kind {
-                        log += layer.shapes[shape].as_ref().expect("a shape of this layer").logs[i];
+                        let own = layer.shapes[shape].as_ref().expect("a shape of this layer");
+                        (law, kappa) = (&own.natural[i], 1.0);
+                        log += own.logs[i];
                     }
-                    let kappa = self.kappa_of(member.kind, i);
                     let centre = &self.sites[list].points[i * x.len()..][..x.len()];
-                    log += kappa * self.bump().statistic(x, centre);
-                    self.bump().add_slope(x, centre, share * (log - log_p).exp() * kappa, out);
+                    log += kappa * law.statistic(x, centre);
+                    law.add_slope(x, centre, share * (log - log_p).exp() * kappa, out);
                     continue;
                 }
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => {

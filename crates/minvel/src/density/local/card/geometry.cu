@@ -165,14 +165,10 @@ FN double chord_ball(const double* c, u64 step, const double (&x)[M]) {
 // The statistic t of natural kernels.
 template <int AT, int DIM>
 FN double bump_flat(const double* c, const double (&x)[M]) { return -0.5 * chord_flat<AT, DIM>(c, 32, x); }
-template <int AT, int DIM>
-FN double bump_torus(const double* c, const double (&x)[M]) {
-  double sum = 0.0;
-  EACH for (int j = 0; j < DIM; j++) {
-    const double s = sin(0.5 * (x[AT + j] - c[32 * (AT + j)]));
-    sum = fma(-2.0 * s, s, sum);
-  }
-  return sum;
+template <int AT>
+FN double bump_angle(const double* c, const double (&x)[M]) {
+  const double s = sin(0.5 * (x[AT] - c[32 * AT]));
+  return -2.0 * s * s;
 }
 template <int AT, int DIM>
 FN double bump_sides(const double* c, const double (&x)[M]) {

@@ -33,7 +33,7 @@ pub(super) fn source(spaces: &[Space], families: usize) -> String {
 
 /// The functions that are made of the spaces.
 fn of_spaces(spaces: &[Space], m: usize) -> String {
-    let (mut place, mut chord, mut statistic) = (String::new(), vec![], vec![]);
+    let (mut place, mut chord, mut statistic, mut weighed) = (String::new(), vec![], vec![], vec![]);
     let (mut at, mut from, mut extra) = (0, 0, m);
     for (k, space) in spaces.iter().enumerate() {
         let (own, n) = (space.ambient(), space.dim());
@@ -51,14 +51,23 @@ fn of_spaces(spaces: &[Space], m: usize) -> String {
         };
         place += &placed;
         chord.push(format!("{unit}chord_{kind}<{at}, {own}>(c, step, x)"));
-        statistic.push(format!("scales[{k}] * bump_{kind}<{at}, {own}>(c, x)"));
+        let mut bump = |call: String, direction: usize| {
+            statistic.push(format!("scales[{k}] * {call}"));
+            weighed.push(format!("kappas[32 * {direction}] * scales[{k}] * {call}"));
+        };
+        match space {
+            Space::Torus(_) => (0..own).for_each(|j| bump(format!("bump_angle<{}>(c, x)", at + j), from + j)),
+            _ => bump(format!("bump_{kind}<{at}, {own}>(c, x)"), from),
+        }
         (at, from, extra) = (at + own, from + n, extra + usize::from(is_round(space)));
     }
     format!(
         "FN void place(const double* c, const double (&x)[M], double (&v)[N], double& factor) {{ {place} }}\n\
          FN double chord(const double* c, u64 step, const double (&x)[M]) {{ return {}; }}\n\
-         FN double statistic(const double* c, const double (&x)[M], const double* scales) {{ return {}; }}\n",
+         FN double statistic(const double* c, const double (&x)[M], const double* scales) {{ return {}; }}\n\
+         FN double weighed(const double* c, const double (&x)[M], const double* scales, const double* kappas) {{ return {}; }}\n",
         chord.join(" + "),
-        statistic.join(" + ")
+        statistic.join(" + "),
+        weighed.join(" + ")
     )
 }

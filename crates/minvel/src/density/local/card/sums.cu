@@ -88,8 +88,8 @@ FN double exponent(const double* data, const List& list, u64 s, u64 block, int k
   if (kind == ROUND) return fma(numbers[RATE], at.square, numbers[PEAK]);
   if (kind == NATURAL) return fma(numbers[RATE], statistic(at.c, x, data), numbers[PEAK]);
   if (kind == COMPONENT) {
-    const double kappa = data[words[FACTORS] + block * (32 * (N * (N + 1) / 2)) + k];
-    return fma(kappa, statistic(at.c, x, data), numbers[PEAK] + data[words[LOGS] + block * 32 + k]);
+    const double* kappas = data + words[FACTORS] + block * (32 * (N * (N + 1) / 2)) + k;
+    return weighed(at.c, x, data, kappas) + numbers[PEAK] + data[words[LOGS] + block * 32 + k];
   }
   if (at.shaped != words[FACTORS]) {
     const double* entry = data + words[FACTORS] + block * (32 * (N * (N + 1) / 2)) + k;
