@@ -36,7 +36,7 @@ pub use one_width::OneWidth;
 pub use sample::Sample;
 pub use wrapped::WrappedMixture;
 
-pub(crate) use crate::train::{by_pieces, by_rows, side_by_side, summed_together};
+pub(crate) use crate::train::{FEW_AT_ONCE, MANY_AT_ONCE, by_pieces, by_rows, side_by_side, summed_together};
 pub(crate) use local::{FEW_DIMENSIONS, Reweighted, RowParts, Sets, cholesky, link, nearest};
 
 use crate::train::Context;

@@ -17,8 +17,8 @@ pub use checkpoint::{Checkpoint, Scalar, check_header};
 pub use context::{Context, Observer, Silent, Stop};
 pub use kept::{Fingerprint, lists};
 pub use learner::{Drawing, Learner, Learning, Step};
+pub(crate) use rows::{FEW_AT_ONCE, MANY_AT_ONCE, side_by_side, summed_together};
 pub use rows::{by_pieces, by_rows};
-pub(crate) use rows::{side_by_side, summed_together};
 
 use crate::{Divergence, Error};
 use minvel_engine::{Loaded, Program, State};

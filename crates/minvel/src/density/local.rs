@@ -44,13 +44,12 @@ pub(crate) use reweighted::Reweighted;
 pub(crate) use shape::cholesky;
 
 use super::sample::Sample;
-use super::side_by_side;
+use super::{FEW_AT_ONCE, side_by_side};
 use crate::train::{Context, Fingerprint, lists};
 use crate::{Error, Manifold};
 use clusters::Clusters;
 use folds::Folds;
 use kit::{Kit, Planned};
-use minvel_engine::Device;
 use neighbours::Neighbours;
 use serde::{Deserialize, Serialize};
 use shares::{ROUNDS, Rows, log_mean, shares};
@@ -243,17 +242,17 @@ impl LocalSettings {
     }
 
     /// What comes of each fold but the first: of several at a time where points are few enough that the memory of all of them together does
-    /// not matter, and there is no GPU that each would have to itself.
+    /// not matter.
     fn other_folds<T: Send>(
         &self,
         rows: usize,
         context: &Context,
         work: impl Fn(usize, &Context) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        if rows > TOGETHER || context.device != Device::Cpu {
+        if rows > TOGETHER {
             return (1..self.folds).map(|fold| work(fold, context)).collect();
         }
-        side_by_side(self.folds - 1, context, |k, context| work(k + 1, context))
+        side_by_side(self.folds - 1, FEW_AT_ONCE, context, |k, context| work(k + 1, context))
     }
 
     /// Shares by some of the points of the first fold, where there are many, and the density with them: families that have none are

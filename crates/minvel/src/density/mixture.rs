@@ -12,7 +12,8 @@ use super::component::Component;
 use super::family::Natural;
 use super::sample::{Sample, weight};
 use super::{
-    Bump, Density, blend, blended_draws, by_rows, draw, rows, share, side_by_side, summed_together, uniform_points,
+    Bump, Density, MANY_AT_ONCE, blend, blended_draws, by_rows, draw, rows, share, side_by_side, summed_together,
+    uniform_points,
 };
 use crate::manifold::Space;
 use crate::train::Context;
@@ -262,7 +263,7 @@ impl<'a> Task<'a> {
             Ok((guess, likelihood))
         };
         let starts = if components == 1 { 1 } else { search.starts.max(1) };
-        let all = side_by_side(starts, context, run)?;
+        let all = side_by_side(starts, MANY_AT_ONCE, context, run)?;
         let best = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
         Ok(best.expect("there is a start").0)
     }

@@ -21,7 +21,7 @@ use super::standard::Standard;
 use super::wide::{Pool, Wide};
 use crate::density::Sample;
 use crate::estimate::{Estimate, log_mean_exp};
-use crate::train::{Context, lists, side_by_side};
+use crate::train::{Context, FEW_AT_ONCE, lists, side_by_side};
 use crate::{Divergence, Error, Manifold};
 use std::sync::Arc;
 
@@ -326,7 +326,7 @@ impl Model {
         let count = 1 + plans.len();
         let mut each = context.stage("learning energies", steps as usize, "steps", || {
             // The correction comes first and takes least, so it is learnt last.
-            side_by_side(count, context, |k, context| {
+            side_by_side(count, FEW_AT_ONCE, context, |k, context| {
                 let (mut history, number) = (History::default(), count - 1 - k);
                 let found = match (&beside, number.checked_sub(1)) {
                     (Some(beside), Some(k)) => {

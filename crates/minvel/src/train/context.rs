@@ -5,7 +5,7 @@ use minvel_engine::{Device, Options, Precision};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Whoever wants to know how far things are. Only the program prints; the library tells an observer.
@@ -69,6 +69,36 @@ pub struct Context<'a> {
     earlier: Cell<f64>,
     /// Units done of the stage that is open, if one is.
     stage: Cell<Option<u64>>,
+    /// What work beside this one has left over.
+    spare: Option<Arc<Spare>>,
+}
+
+/// Threads that are left over where some of the work side by side is done, for those that are still at work.
+pub(super) struct Spare {
+    threads: AtomicUsize,
+    working: AtomicUsize,
+    /// Of the work that all of this is a part of.
+    whole: Option<Arc<Spare>>,
+}
+
+impl Spare {
+    /// None, of so many workers in a context.
+    pub fn none(workers: usize, context: &Context) -> Arc<Self> {
+        let whole = context.spare.clone();
+        Arc::new(Spare { threads: AtomicUsize::new(0), working: AtomicUsize::new(workers), whole })
+    }
+
+    /// A worker with so many threads is done.
+    pub fn leave(&self, threads: usize) {
+        self.working.fetch_sub(1, Ordering::SeqCst);
+        self.threads.fetch_add(threads, Ordering::SeqCst);
+    }
+
+    /// The part of each that is at work.
+    fn share(&self) -> usize {
+        let of_whole = self.whole.as_ref().map_or(0, |whole| whole.share());
+        (self.threads.load(Ordering::SeqCst) + of_whole) / self.working.load(Ordering::SeqCst).max(1)
+    }
 }
 
 impl Context<'static> {
@@ -95,7 +125,7 @@ impl<'a> Context<'a> {
         let home = Some((folder.to_path_buf(), purpose.to_string()));
         let (begun, earlier, stage) = (Instant::now(), Cell::new(0.0), Cell::new(None));
         let (Options { device, precision, .. }, save_every) = (Options::default(), Duration::from_secs(10));
-        Context { observer, stop, threads: 0, device, precision, save_every, home, begun, earlier, stage }
+        Context { observer, stop, threads: 0, device, precision, save_every, home, begun, earlier, stage, spare: None }
     }
 
     /// The same context with a drawer of its own for checkpoints, for work that is done several times.
@@ -114,17 +144,20 @@ impl<'a> Context<'a> {
     }
 
     /// The same for work beside other work, with so many threads: what it counts in an open stage it tells this observer.
-    pub(super) fn beside<'b>(&self, observer: &'b dyn Observer, threads: usize) -> Context<'b>
+    pub(super) fn beside<'b>(&self, observer: &'b dyn Observer, threads: usize, spare: &Arc<Spare>) -> Context<'b>
     where
         'a: 'b,
     {
-        Context { observer, threads, stage: Cell::new(self.stage.get().map(|_| 0)), ..self.copied() }
+        let spare = Some(spare.clone());
+        Context { observer, threads, spare, stage: Cell::new(self.stage.get().map(|_| 0)), ..self.copied() }
     }
 
     fn copied(&self) -> Context<'a> {
         let Context { observer, threads, device, precision, save_every, begun, .. } = *self;
-        let (stop, home, earlier) = (self.stop.clone(), self.home.clone(), self.earlier.clone());
-        Context { observer, stop, threads, device, precision, save_every, home, begun, earlier, stage: Cell::new(None) }
+        let (stop, home, earlier, spare) =
+            (self.stop.clone(), self.home.clone(), self.earlier.clone(), self.spare.clone());
+        let stage = Cell::new(None);
+        Context { observer, stop, threads, device, precision, save_every, home, begun, earlier, stage, spare }
     }
 
     /// Options for programs of so many replicas.
@@ -133,8 +166,13 @@ impl<'a> Context<'a> {
         Options { replicas, threads, device, precision, ..Options::default() }
     }
 
-    /// Threads for work without a program.
+    /// Threads for work without a program; more from one moment to the next where work beside this one is done.
     pub fn threads(&self) -> usize {
+        self.own_threads() + self.spare.as_ref().map_or(0, |spare| spare.share())
+    }
+
+    /// The threads that this context has from the beginning.
+    pub(super) fn own_threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         if self.threads > 0 { self.threads } else { cores() }
     }

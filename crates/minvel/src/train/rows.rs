@@ -1,6 +1,6 @@
 //! Loops over rows: by several threads, in pieces short enough that a request to stop is heard.
 
-use super::context::{Context, Observer};
+use super::context::{Context, Observer, Spare};
 use crate::Error;
 use std::cell::Cell;
 use std::sync::Mutex;
@@ -92,33 +92,39 @@ pub fn by_pieces<T: Clone + Default + Send>(
     Ok(out)
 }
 
-/// Pieces of work at a time, at most: each may need as much memory as all rows.
-const AT_ONCE: usize = 4;
+/// Pieces of work at a time, at most, where each may need as much memory as all rows.
+pub(crate) const FEW_AT_ONCE: usize = 4;
+/// And where each needs little beside what all of them look at.
+pub(crate) const MANY_AT_ONCE: usize = 16;
 
-/// What comes of each of `count` pieces of work that do not depend on each other, several at a time, each with its part of the threads: what
-/// one piece does alone, others do meanwhile. They are begun in the order of their numbers, so the longest should come first. What each
+/// What comes of each of `count` pieces of work that do not depend on each other, `most` at a time, each with its part of the threads, and at the end of those
+/// of pieces that are done: what one piece does alone, others do meanwhile. They are begun in the order of their numbers, so the longest should come first. What each
 /// counts adds up in the open stage; an error if one of them is an error, or if the context is asked to stop.
 pub(crate) fn side_by_side<T: Send>(
     count: usize,
+    most: usize,
     context: &Context,
     work: impl Fn(usize, &Context) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let threads = context.threads();
-    let workers = threads.min(count).clamp(1, AT_ONCE);
+    let threads = context.own_threads();
+    let workers = threads.min(count).clamp(1, most);
     let (next, all) = (AtomicUsize::new(0), Together { observer: context.observer, done: Mutex::new(context.done()) });
     let places: Vec<Mutex<Option<Result<T, Error>>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    let spare = Spare::none(workers, context);
     // The first workers have the threads that cannot be divided.
-    let own = |k: usize| context.beside(context.observer, threads / workers + usize::from(k < threads % workers));
+    let own =
+        |k: usize| context.beside(context.observer, threads / workers + usize::from(k < threads % workers), &spare);
     let run = |own: Context| -> f64 {
         let mut seconds = 0.0f64;
         while !own.stop.asked() {
             let k = next.fetch_add(1, Ordering::Relaxed);
             let Some(place) = places.get(k) else { break };
             let part = Part { all: &all, own: AtomicU64::new(0) };
-            let context = own.beside(&part, own.threads);
+            let context = own.beside(&part, own.threads, &spare);
             *place.lock().expect("nobody else puts anything there") = Some(work(k, &context));
             seconds = seconds.max(context.earlier());
         }
+        spare.leave(own.threads);
         seconds
     };
     let seconds = std::thread::scope(|scope| {
@@ -189,7 +195,7 @@ mod tests {
         for threads in [1, 2, 3, 16] {
             let context = Context::of_threads(threads);
             let (working, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let found = side_by_side(10, &context, |k, own| {
+            let found = side_by_side(10, MANY_AT_ONCE, &context, |k, own| {
                 most.fetch_max(working.fetch_add(own.threads, Ordering::SeqCst) + own.threads, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(1));
                 working.fetch_sub(own.threads, Ordering::SeqCst);
@@ -199,18 +205,13 @@ mod tests {
             let most = most.into_inner();
             assert!(most <= threads, "more threads than there are: {most} of {threads}");
         }
-        let broken =
-            side_by_side(
-                3,
-                &Context::of_threads(2),
-                |k, _| {
-                    if k == 1 { Err(Error::config("no".to_string())) } else { Ok(k) }
-                },
-            );
+        let broken = side_by_side(3, FEW_AT_ONCE, &Context::of_threads(2), |k, _| {
+            if k == 1 { Err(Error::config("no".to_string())) } else { Ok(k) }
+        });
         assert!(broken.is_err());
         let context = Context::of_threads(2);
         context.stop.ask();
-        assert!(side_by_side(3, &context, |k, _| Ok(k)).is_err(), "a request to stop was not heard");
+        assert!(side_by_side(3, FEW_AT_ONCE, &context, |k, _| Ok(k)).is_err(), "a request to stop was not heard");
     }
 
     #[derive(Default)]
@@ -237,7 +238,7 @@ mod tests {
             context
                 .stage("all", 84, "units", || {
                     context.worked(4);
-                    side_by_side(4, &context, work)?;
+                    side_by_side(4, FEW_AT_ONCE, &context, work)?;
                     context.worked(1);
                     Ok(())
                 })
@@ -253,7 +254,7 @@ mod tests {
                 own.worked(k);
                 Ok(k)
             };
-            side_by_side(2, &context, work).unwrap();
+            side_by_side(2, FEW_AT_ONCE, &context, work).unwrap();
             assert!(silence.0.into_inner().unwrap().is_empty());
         }
     }

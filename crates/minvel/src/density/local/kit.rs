@@ -9,7 +9,7 @@ use super::neighbours::Neighbours;
 use super::shape::Shape;
 use super::{FEW_DIMENSIONS, LocalSettings, classes, groups, shape, together};
 use crate::Error;
-use crate::density::side_by_side;
+use crate::density::{MANY_AT_ONCE, side_by_side};
 use crate::train::Context;
 
 /// A family of kernels that is to be made.
@@ -201,7 +201,7 @@ impl<'a> Kit<'a> {
         let planned: Vec<&Planned> = plan.iter().filter(|planned| planned.components().is_some()).collect();
         let mut order: Vec<usize> = (0..planned.len()).collect();
         order.sort_by_key(|&k| std::cmp::Reverse(planned[k].components()));
-        let made = side_by_side(order.len(), context, |k, context| match *planned[order[k]] {
+        let made = side_by_side(order.len(), MANY_AT_ONCE, context, |k, context| match *planned[order[k]] {
             Planned::Mixture { components, form } => {
                 Components::of(space, rows, components, (form, floor), context).map(Mixture::Normal)
             }
