@@ -34,6 +34,8 @@ const WIDE: [f64; 2] = [0.5, 0.1];
 /// Factor of the steps with thorough effort, and networks of each energy.
 const LONGER: u32 = 3;
 const MORE: usize = 2;
+/// Folds of the validation rows that judge the sum of all densities.
+const FOLDS: usize = 5;
 /// How often less of an anchored energy is tried where its log Z is not known, and how much less.
 const RETRIES: usize = 2;
 const LESS: f64 = 0.75;
@@ -424,7 +426,8 @@ impl Model {
             let any = vec![true; logs.len()];
             let velocity = |c: &Candidate| !is_of_velocity(c.expert.goal);
             let others: Vec<bool> = std::iter::once(true).chain(candidates.iter().map(velocity)).collect();
-            (stack::weights(&logs, &any, judges), stack::weights(&logs, &others, judges))
+            let folds = folds_of(judges, self.manifold.ambient(), FOLDS, self.settings.seed);
+            (stack::weights(&logs, &any, judges, &folds), stack::weights(&logs, &others, judges, &folds))
         } else {
             // the correction as it is, or nothing
             let only: Vec<f64> = (0..logs.len()).map(|k| f64::from(k + 1 == logs.len())).collect();
