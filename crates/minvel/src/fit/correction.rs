@@ -243,18 +243,20 @@ impl Judge {
     ) -> Result<Self, Error> {
         let m = correction.manifold.ambient();
         let g = Graph::new();
-        let (count, many) = (rows.mobility.len(), (draws.len() / m).min(20_000));
-        let given = |name: &str, dims: &[usize]| g.input_rows(name, count, dims.to_vec());
+        let (room, many) = (room_for(rows.mobility.len()), (draws.len() / m).min(20_000));
+        let given = |name: &str, dims: &[usize]| g.input_rows(name, room, dims.to_vec());
         let anchor = g.input_rows("draws", many, [m]);
         let given = [given("points", &[m]), given("pull", &[m]), given("mobility", &[]), given("weights", &[])];
         let loss = correction.loss(goal, network, given, anchor);
         let program = g.try_compile::<f32>(&[loss], &[], &context.options(correction.settings.seeds))?;
         let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
+        let repeated =
+            |values: &[f64], width: usize| filled_up(single(values), room * width, &single(&values[..width]));
         let inputs = vec![
-            ("points", single(&rows.points)),
-            ("pull", single(&rows.pull)),
-            ("mobility", single(&rows.mobility)),
-            ("weights", single(&rows.weights)),
+            ("points", repeated(&rows.points, m)),
+            ("pull", repeated(&rows.pull, m)),
+            ("mobility", repeated(&rows.mobility, 1)),
+            ("weights", filled_up(single(&rows.weights), room, &[0.0])),
             ("draws", single(&draws[..many * m])),
         ];
         let noisy = goal != Goal::Likelihood;
@@ -284,6 +286,17 @@ impl Judge {
     }
 }
 
+/// Rows of a program for so many: the same for numbers of rows that are near each other, so that a GPU finds the kernels of the last file.
+pub(super) fn room_for(rows: usize) -> usize {
+    rows.max(1).next_power_of_two()
+}
+
+/// A list with more of the same row at its end, to this length.
+pub(super) fn filled_up(mut values: Vec<f32>, length: usize, row: &[f32]) -> Vec<f32> {
+    values.extend(row.iter().cycle().take(length - values.len()));
+    values
+}
+
 /// A function of points, averaged over networks: compiled once, for many points.
 pub(super) struct Averaged {
     program: Program<f32>,
@@ -307,7 +320,7 @@ impl Averaged {
         context: &Context,
         value: impl for<'g> Fn(Expr<'g>) -> Expr<'g>,
     ) -> Result<Self, Error> {
-        let rows = Self::ROWS.min(count.max(1));
+        let rows = Self::ROWS.min(room_for(count.min(Self::ROWS)));
         let g = Graph::new();
         let program = g.try_compile::<f32>(&[value(g.input_rows("x", rows, [m]))], &[], &context.options(1))?;
         Ok(Averaged { program, states: states.to_vec(), batch: vec![0f32; rows * m], m, width })

@@ -7,7 +7,7 @@
 //! likelihood, Z by draws of m; beside it those that parts of the validation rows would have kept. **Error.** Log Ê e^{−f} of a batch is too small by about its relative variance/2, the same way in all
 //! steps. **Checked by** tests/densities/experts.rs.
 
-use super::correction::{Curve, Learnt, one_replica, silence};
+use super::correction::{Curve, Learnt, filled_up, one_replica, room_for, silence};
 use super::expert::{Base, network};
 use super::settings::{FitSettings, Goal, NetworkSettings};
 use super::wide::Pool;
@@ -246,13 +246,15 @@ impl Judge {
         let pick = |all: &[f64], width: usize| -> Vec<f32> {
             every(all.len() / width).flat_map(|i| &all[i * width..][..width]).map(|&x| x as f32).collect()
         };
-        let (points, draws, weights) =
+        let (mut points, draws, weights) =
             (pick(rows.points(), m), pick(&lesson.pool.points, m), pick(&lesson.log_weights(), 1));
+        let (room, first) = (room_for(points.len() / m), points[..m].to_vec());
+        points = filled_up(points, room * m, &first);
         let judges = |is_one: &dyn Fn(usize) -> bool| {
             let weight = |i: usize| if is_one(i) { rows.weight(i) } else { 0.0 };
             let counts: Vec<f64> = every(rows.rows(m)).map(weight).collect();
-            let total: f64 = counts.iter().sum();
-            counts.iter().map(|w| (w / total) as f32).collect::<Vec<f32>>()
+            let (total, room) = (counts.iter().sum::<f64>(), room_for(counts.len()));
+            filled_up(counts.iter().map(|w| (w / total) as f32).collect(), room, &[0.0])
         };
         let part = |part: &Vec<usize>| judges(&|i| part.binary_search(&i).is_ok());
         let counts = std::iter::once(judges(&|_| true)).chain(parts.iter().map(part));
