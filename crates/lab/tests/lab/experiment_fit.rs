@@ -38,13 +38,21 @@ fn tables_of_laws_are_written_for_other_programs() {
     let changes = [FIT, "points=[200]", "fresh=300", r#"manifolds=["torus:2"]"#, r#"laws=["smooth"]"#, &place];
     let findings = run("tables", "recovery", &config("recovery", &changes), 0);
     let own = "torus-2.smooth.law=1";
-    assert_eq!(scratch.list(), ["fresh", "points=200", "truth"].map(|what| format!("{own}.{what}.npy")));
+    let files = ["fresh", "judged=200", "parts=200", "points=200", "truth"];
+    assert_eq!(scratch.list(), files.map(|what| format!("{own}.{what}.npy")));
     let read = |what: &str| {
         let table = Table::read(&scratch.path(&format!("{own}.{what}.npy")), &Default::default()).unwrap();
         table.columns.into_iter().map(|column| column.values).collect::<Vec<_>>()
     };
     let (points, fresh, truth) = (read("points=200"), read("fresh"), read("truth"));
     assert_eq!([points.len(), points[0].len(), fresh.len(), fresh[1].len(), truth.len()], [2, 200, 2, 300, 1]);
+    // What each density says of the 20 validation rows, as it is judged, and of fresh ones.
+    let (judged, parts) = (read("judged=200"), read("parts=200"));
+    assert!(judged.len() == parts.len() && !parts.is_empty(), "{} and {}", judged.len(), parts.len());
+    assert_eq!([judged[0].len(), parts[0].len()], [20, 300]);
+    let kernels = truth[0].iter().zip(&parts[0]).map(|(truth, kernels)| truth - kernels).sum::<f64>() / 300.0;
+    let stated = row(&findings, "excess over the truth").value - row(&findings, "minvel minus the kernels alone").value;
+    assert!((kernels - stated).abs() < 1e-9, "{kernels} and {stated}");
     // Of points of p, the mean of 1/p is the volume; 1/p is bounded, since the law is smooth.
     let inverse: Vec<f64> = truth[0].iter().map(|l| (-l).exp() / TAU.powi(2)).collect();
     let mean = Estimate::of(inverse.iter().copied());

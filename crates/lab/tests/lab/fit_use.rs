@@ -169,7 +169,7 @@ fn levels_of_a_models_own_draws_are_uniform_and_others_are_not() {
 
 #[test]
 fn comparisons_are_paired_and_change_their_sign_with_the_order() {
-    let (good, poor) = (model("sphere:2", 1500, 7), model("sphere:2", 60, 8));
+    let (good, poor) = (model("sphere:2", 1500, 7), model("sphere:2", 15, 8));
     let fresh = Truth::new("sphere:2").draw(600, 20);
     let context = Context::bare();
     let one = Comparison::of([&good, &poor], &fresh, &context).unwrap();

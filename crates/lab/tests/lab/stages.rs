@@ -144,7 +144,7 @@ fn a_fit_that_is_stopped_inside_every_stage_ends_with_the_same_bits() {
         }
     }
     println!("stopped in {stopped:?}");
-    for name in ["neighbours", "kernels", "folds", "validation rows", "learning the correction", "normalising"] {
+    for name in ["neighbours", "kernels", "folds", "validation rows", "learning energies"] {
         assert!(stopped.contains(&name), "{name}");
     }
     assert!(stopped.contains(&"baselines: mixture") && stopped.contains(&"figures"), "{stopped:?}");
