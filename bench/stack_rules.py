@@ -152,6 +152,19 @@ def at_least(inner, least):
     return rule
 
 
+def differing(inner, least):
+    """Of another rule, without densities that differ from the first by less in the root of the mean square."""
+
+    def rule(logs):
+        far = ((logs - logs[:, :1]) ** 2).mean(axis=0) ** 0.5 >= least
+        far[0] = True
+        weights = np.zeros(logs.shape[1])
+        weights[far] = inner(logs[:, far]) if far.sum() > 1 else 1.0
+        return weights
+
+    return rule
+
+
 def missed(inner, worth):
     """Of another rule, without densities that the rows hardly miss: the least missed first."""
 
@@ -192,6 +205,8 @@ RULES = {
     "tempered, sum": with_sum(tempered(0.5)),
     "tempered, sum, 0.05": at_least(with_sum(tempered(0.5)), 0.05),
     "tempered, sum, 0.1": at_least(with_sum(tempered(0.5)), 0.1),
+    "... differing by 0.02": differing(at_least(with_sum(tempered(0.5)), 0.05), 0.02),
+    "... differing by 0.1": differing(at_least(with_sum(tempered(0.5)), 0.05), 0.1),
 }
 
 
