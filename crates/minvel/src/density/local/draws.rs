@@ -1,6 +1,7 @@
 //! Draws of a density of local kernels, and the nodes of a quadrature by them.
 
 use super::kernels::{Kind, LocalKernels, Sites};
+use crate::density::Bump;
 use crate::manifold::{InNumbers, Space};
 use minvel_engine::random::{Draw, Key, Stream};
 use std::f64::consts::TAU;
@@ -14,6 +15,12 @@ impl LocalKernels {
         let mut points = vec![0.0; count * m];
         let mut placed = Placed::default();
         let cumulated: Vec<Option<Vec<f64>>> = self.sites.iter().map(Sites::cumulated).collect();
+        let natural =
+            |(law, kappa): (&Bump, f64), (list, i): (usize, usize), stream: &mut Stream, point: &mut [f64]| {
+                let centre = &self.sites[list].points[i * m..][..m];
+                point.copy_from_slice(&law.sample(centre, kappa, stream));
+                self.to_side_of(centre, point);
+            };
         for point in points.chunks_mut(m) {
             let mut left = stream.uniform();
             let family = self.families.iter().find(|f| {
@@ -33,11 +40,8 @@ impl LocalKernels {
             match family.kind {
                 Kind::Uniform if self.foreign.is_some() => placed.centres.push(None),
                 Kind::Uniform => self.uniform(&mut stream, point),
-                Kind::Natural { .. } | Kind::Component { .. } => {
-                    let centre = &self.sites[list].points[i * m..][..m];
-                    point.copy_from_slice(&self.law_of(family.kind, i).sample(centre, 1.0, &mut stream));
-                    self.to_side_of(centre, point);
-                }
+                Kind::Natural { kappa } => natural((self.bump(), kappa), (list, i), &mut stream, point),
+                Kind::Component { shape } => natural((self.component(shape, i), 1.0), (list, i), &mut stream, point),
                 Kind::Fixed { width } | Kind::Grouped { width, .. } => {
                     v.iter_mut().zip(&z).for_each(|(v, z)| *v = width * z);
                     placed.kernel(self, (list, i), &v, point);
@@ -78,10 +82,9 @@ impl LocalKernels {
     /// What the kernel about centre i is over the normal law whose coordinates [`LocalKernels::spread`] takes, at the points it appended for
     /// `z`; none where it is that law.
     pub fn over_normal(&self, family: usize, i: usize, z: &[f64], points: &[f64]) -> Option<Vec<f64>> {
-        let kind = self.families[family].kind;
-        let Kind::Component { shape } = kind else { return None };
+        let Kind::Component { shape } = self.families[family].kind else { return None };
         let (m, n, list) = (self.ambient(), self.dim(), self.shapes[shape].list);
-        let (centre, law) = (&self.sites[list].points[i * m..][..m], self.law_of(kind, i));
+        let (centre, law) = (&self.sites[list].points[i * m..][..m], self.component(shape, i));
         let normaliser = law.log_normaliser(1.0) - 0.5 * n as f64 * TAU.ln() - self.shapes[shape].log_det[i];
         let mut v = vec![0.0; n];
         let ratio = |(z, x): (&[f64], &[f64])| {

@@ -247,19 +247,18 @@ impl LocalKernels {
         sharp.enumerate().map(move |(a, sharp)| self.shapes[shape].entry(a, a, i).powi(2) * sharp)
     }
 
-    /// The natural kernel about centre i: that of κ = 1.
-    pub(super) fn law_of(&self, kind: Kind, i: usize) -> Bump {
-        match kind {
-            Kind::Natural { kappa } => self.bump().clone().with_kappas(std::iter::repeat(kappa)),
-            Kind::Component { shape } => {
-                let (apart, kappas) = (self.bump().clone().by_circle(), self.kappas(shape, i).collect::<Vec<f64>>());
-                let first =
-                    apart.spaces().iter().scan(0, |next, space| Some(std::mem::replace(next, *next + space.dim())));
-                let own: Vec<f64> = first.map(|a| kappas[a]).collect();
-                apart.with_kappas(own)
-            }
-            _ => unreachable!("only natural kernels have a κ"),
-        }
+    /// The natural kernel about centre i of a mixture: that of κ = 1.
+    pub(super) fn law_of(&self, shape: usize, i: usize) -> Bump {
+        let (apart, kappas) = (self.bump().clone().by_circle(), self.kappas(shape, i).collect::<Vec<f64>>());
+        let first = apart.spaces().iter().scan(0, |next, space| Some(std::mem::replace(next, *next + space.dim())));
+        let own: Vec<f64> = first.map(|a| kappas[a]).collect();
+        apart.with_kappas(own)
+    }
+
+    /// The same, kept with the lists.
+    pub(super) fn component(&self, shape: usize, i: usize) -> &Bump {
+        let own = &self.layers[self.shapes[shape].list].shapes[shape];
+        &own.as_ref().expect("a shape of this layer").natural[i]
     }
 
     /// The same with kernels laid out for summing as they are now.

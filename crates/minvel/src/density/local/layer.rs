@@ -159,7 +159,7 @@ impl Layer {
                 .flat_map(|i| (0..entries).map(move |e| (i, e)))
                 .map(|(i, e)| shape.factors[e * total + i])
                 .collect();
-            let law = |i: usize| kernels.law_of(Kind::Component { shape: s }, i);
+            let law = |i: usize| kernels.law_of(s, i);
             let laws: Vec<Bump> = if natural(s) { (0..total).map(law).collect() } else { vec![] };
             let mut logs = vec![0.0; total.next_multiple_of(BLOCK)];
             for (i, log) in logs[..total].iter_mut().enumerate() {

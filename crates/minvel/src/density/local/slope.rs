@@ -106,7 +106,7 @@ impl LocalKernels {
                     let (mut law, mut kappa) = (self.bump(), member.rate);
                     if let Kind::Component { shape } = member.kind {
                         let own = layer.shapes[shape].as_ref().expect("a shape of this layer");
-                        (law, kappa) = (&own.natural[i], 1.0);
+                        (law, kappa) = (self.component(shape, i), 1.0);
                         log += own.logs[i];
                     }
                     let centre = &self.sites[list].points[i * x.len()..][..x.len()];
