@@ -203,7 +203,7 @@ impl NaturalMixture {
         let (n, count) = (space.dim(), self.weights.len());
         let (mut factors, mut log_det) = (vec![0.0; n * (n + 1) / 2 * count], vec![0.0; count]);
         let sharp: Vec<f64> = space.spaces.iter().flat_map(|s| vec![sharp(*s); s.dim()]).collect();
-        // What belongs to one direction each, where there are as many parts; else parts are spaces, or all there is.
+        // The part that each direction belongs to.
         let parts: Vec<usize> = match self.kappas.len() / count {
             1 => vec![0; n],
             _ => space
